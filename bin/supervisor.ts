@@ -8,6 +8,7 @@ import { becoming } from '../core/runtime/own-user.ts'
 import { programsRunner } from '../core/runtime/program-runner.ts'
 import { EXIT_REFUSED, StartRefused } from '../core/runtime/start-refused.ts'
 import { builtModule } from '../core/runtime/tree.ts'
+import { Doorbell, type UdpPlace } from './doorbell.ts'
 import type { Fewer } from './least-privilege.ts'
 import { writePid } from './pid-file.ts'
 
@@ -25,6 +26,8 @@ export interface Plan {
   readonly drains?: true
   /** The process serves TLS, so it hears of renewed certificates. */
   readonly serves_tls?: true
+  /** The process sleeps until a datagram comes to this UDP port. */
+  readonly sleeps_at?: UdpPlace
   /** The process opens the state, so it starts when the state is ready. */
   readonly needs_state?: true
 }
@@ -116,6 +119,7 @@ class KeptProcess {
   #child: ChildProcess | undefined
   #failures = 0
   #stopping = false
+  #doorbell: Doorbell | undefined
   #retry: NodeJS.Timeout | undefined
 
   constructor(plan: Plan, pid_file: string, log: Log) {
@@ -131,9 +135,10 @@ class KeptProcess {
     return this.#plan.needs_state === true
   }
 
-  /** Starts the process. Resolves when it reports that it is ready. */
-  start(): Promise<void> {
-    return new Promise((resolve, reject) => {
+  /** Starts the process. Resolves when it reports that it is ready, or sleeps. */
+  async start(): Promise<void> {
+    if (this.#plan.sleeps_at) return await this.#sleep(this.#plan.sleeps_at)
+    await new Promise<void>((resolve, reject) => {
       const child = this.#spawn()
       const limit = setTimeout(() => {
         reject(new StartRefused(`${this.#plan.name} did not become ready within ${START_LIMIT_MS / 1000} s`))
@@ -174,6 +179,7 @@ class KeptProcess {
   async stop(): Promise<void> {
     this.#stopping = true
     clearTimeout(this.#retry)
+    this.#endSleep()
     const child = this.#child
     if (!child || child.exitCode !== null || child.signalCode !== null) return
     const ended = new Promise<void>(resolve => child.once('exit', () => resolve()))
@@ -198,6 +204,7 @@ class KeptProcess {
     this.#child = child
     writePid(this.#pid_file, child.pid)
     const programs = programsRunner(as_programs)
+    if (this.#plan.sleeps_at) this.#wake(child)
     child.on('message', (word: Word) => {
       if (word.drained) this.#resolve_drained()
       if (word.to_stop !== undefined) programs.stop(word.to_stop)
@@ -207,17 +214,52 @@ class KeptProcess {
       })
     })
     child.once('exit', (code, signal) => {
-      if (this.#stopping || code === EXIT_REFUSED) return
+      if (this.#stopping || (code === EXIT_REFUSED && !this.#plan.sleeps_at)) return
       this.#again(code, signal, Date.now() - started)
     })
     child.once('error', err => this.#log.error({ err }, 'a process could not be started'))
     return child
   }
 
+  /** Waits for the first datagram of a process that sleeps. */
+  async #sleep(place: UdpPlace): Promise<void> {
+    rmSync(this.#pid_file, { force: true })
+    this.#doorbell = await Doorbell.open(place, () => this.#spawn())
+    if (this.#stopping) this.#endSleep()
+  }
+
+  #endSleep(): void {
+    this.#doorbell?.close()
+    this.#doorbell = undefined
+  }
+
+  /** Gives a process its socket, and ends it when it has no work. */
+  #wake(child: ChildProcess): void {
+    child.on('message', (word: Word) => {
+      if (word.asks_for_door) this.#doorbell?.lendTo(child)
+      if (word.refused !== undefined) this.#log.error({ why: word.refused }, 'a process refused to start')
+      if (word.sleeps) child.kill('SIGTERM')
+      if (!word.ready) return
+      this.#doorbell?.leaveTo(child)
+      this.#doorbell = undefined
+    })
+  }
+
   #again(code: number | null, signal: NodeJS.Signals | null, lived_ms: number): void {
+    if (this.#plan.sleeps_at && code === 0) {
+      this.#restart()
+      return
+    }
     this.#failures = lived_ms > BACK_OFF.forgotten_after_ms ? 1 : this.#failures + 1
     const delay_ms = Math.min(BACK_OFF.first_ms * 2 ** (this.#failures - 1), BACK_OFF.most_ms)
     this.#log.warn({ code, signal, lived_ms, delay_ms }, 'a process ended and is started again')
-    this.#retry = setTimeout(() => this.#spawn(), delay_ms)
+    this.#retry = setTimeout(() => this.#restart(), delay_ms)
+  }
+
+  #restart(): void {
+    const { sleeps_at } = this.#plan
+    // Datagrams that nobody has taken yet still wait for the process.
+    if (!sleeps_at || this.#doorbell) this.#spawn()
+    else this.#sleep(sleeps_at).catch(err => this.#log.error({ err, sleeps_at }, 'a process cannot be woken'))
   }
 }

@@ -241,6 +241,7 @@ function plans(
     script: 'signaling/sandbox/process.js',
     // The system chooses its RTP ports. The configured range belongs to the media worker and has no effect here.
     ...given_to('sandbox', { STROWGER_SIP_PORT: String(ports.sandbox) }),
+    sleeps_at: { host: config.bind, port: ports.sandbox },
   }
   if (!config.takes_calls) return [control]
   return [media, ...(embedded ? [edge] : []), ...(config.sandbox ? [sandbox] : []), signaling, control]

@@ -8,7 +8,8 @@ import { type Memory, memoryOf, slopeOf } from './watched.ts'
 
 // Measures the memory of each process of a platform: at once after the start, after a rest, and after calls, with the
 // slope of each rest. The reference is a process of Node.js that does nothing: its pages of the program itself count in
-// every process, though the machine holds them once. `own` leaves them out.
+// every process, though the machine holds them once. `own` leaves them out, `pss` has their share. The sandbox carrier
+// is on, and sleeps.
 //
 //   npm run bench -- memory [--rest 60] [--calls 1000] [--rate 20]
 //
@@ -98,6 +99,7 @@ function report(before: ReadonlyMap<string, Rest>, after: ReadonlyMap<string, Re
       'rss at once',
       'rested',
       'after calls',
+      'pss rested',
       'own at once',
       'rested',
       'after calls',
@@ -107,12 +109,13 @@ function report(before: ReadonlyMap<string, Rest>, after: ReadonlyMap<string, Re
   )
   const rows = [...before].map(([name, { first, last, slope }]) => {
     const { last: called, slope: slope_after } = after.get(name) ?? { last, slope }
-    return { name, figures: [first.rss, last.rss, called.rss, first.own, last.own, called.own, slope, slope_after] }
+    const { rss, pss, own } = last
+    return { name, figures: [first.rss, rss, called.rss, pss, first.own, own, called.own, slope, slope_after] }
   })
   for (const { name, figures } of rows) console.log(cells([name, ...figures]))
   const sums = (rows[0]?.figures ?? []).map((_, at) => rows.reduce((sum, { figures }) => sum + (figures[at] ?? 0), 0))
   console.log(cells(['all', ...sums]))
-  console.log(cells(['node alone', bare.rss, '', '', bare.own]))
+  console.log(cells(['node alone', bare.rss, '', '', bare.pss, bare.own]))
   const ratio = (sums[1] ?? 0) / (bare.rss * rows.length)
   const bad = ratio > MOST_RATIO
   console.log(

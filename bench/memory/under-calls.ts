@@ -36,7 +36,8 @@ export async function underCalls({ minutes, relayed, rate }: Load): Promise<Unde
     const duration_ms = minutes * 60_000
     const sounding = town.talks.talk(talking, duration_ms, pidOf(town.folder, 'media'))
     const short = town.short(rate, Math.max(1, Math.round((rate * duration_ms) / 1000)), HOLD_MS)
-    const looks = new Map<string, number[]>(PROCESSES.map(name => [name, []]))
+    // The sandbox carrier sleeps.
+    const looks = new Map<string, number[]>(PROCESSES.filter(name => name !== 'sandbox').map(name => [name, []]))
     await pause(WARM_UP_MS)
     for (const until_ms = performance.now() + duration_ms - WARM_UP_MS; performance.now() < until_ms; ) {
       for (const [name, list] of looks) list.push(memoryOf(pidOf(town.folder, name)).own)

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs'
 
 const KIB_IN_MIB = 1024
 
-/** MiB in the memory of the machine, and what of it belongs to this process alone. */
+/** MiB in the memory of the machine, with our share of the pages that several processes have, and ours alone. */
 export interface Memory {
   readonly rss: number
+  readonly pss: number
   readonly own: number
 }
 
@@ -12,7 +13,7 @@ export function memoryOf(pid: number): Memory {
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
   const of = (field: string): number =>
     Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(rollup)?.[1] ?? 0) / KIB_IN_MIB
-  return { rss: of('Rss'), own: of('Private_Clean') + of('Private_Dirty') }
+  return { rss: of('Rss'), pss: of('Pss'), own: of('Private_Clean') + of('Private_Dirty') }
 }
 
 /** Returns the slope of the least-squares line through values at equal distances, for each distance. */

@@ -153,6 +153,22 @@ export interface Word {
   readonly to_run?: ToRun
   /** To the process: its program has ended. */
   readonly has_run?: HasRun
+  /** From a process that sleeps at times: it can take the socket whose datagrams woke it. */
+  readonly asks_for_door?: true
+  /** To such a process: the socket comes with this message. */
+  readonly door?: true
+  /** To such a process: what the socket received before. */
+  readonly datagrams?: readonly Datagram[]
+  /** From such a process: it has had no work for a while. */
+  readonly sleeps?: true
+}
+
+/** A datagram that waited for its process; `bytes` is in Base64. */
+export interface Datagram {
+  readonly bytes: string
+  readonly address: string
+  readonly family: 'IPv4' | 'IPv6'
+  readonly port: number
 }
 
 function drainOnWord({ drain }: RunningProcess, stopping: () => boolean): void {

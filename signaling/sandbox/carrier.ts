@@ -1,3 +1,4 @@
+import type { Socket } from 'node:dgram'
 import type { Log } from '../../core/runtime/log.ts'
 import { parseUri } from '../edge/sip/uri.ts'
 import type { UserAgentCall } from '../edge/useragent/call.ts'
@@ -23,9 +24,11 @@ const MAX_CALLS = 2000
 export async function openCarrier(options: {
   readonly host: string
   readonly port: number
+  /** Is bound to the port already; null: the carrier binds its own. */
+  readonly socket: Socket | null
   readonly log: Log
 }): Promise<Carrier> {
-  const { host, port, log } = options
+  const { host, port, socket, log } = options
 
   async function take(call: UserAgentCall): Promise<void> {
     const remote = farEndOf(call.offer)
@@ -46,7 +49,7 @@ export async function openCarrier(options: {
 
   const agent = await UserAgent.open({
     // Only UDP, as in its carrier row: the supervisor has chosen a free UDP port.
-    listeners: [{ protocol: 'udp', host, port }],
+    listeners: [{ protocol: 'udp', host, port, socket: socket ?? undefined }],
     log,
     user: 'sandbox',
     incoming(call) {

@@ -33,7 +33,7 @@ const stateAfter = (known: TargetState, misses: number): TargetState =>
 
 /**
  * Sends OPTIONS keep-alives to every enabled target, every 30 s with jitter (design section 4). A degraded target is
- * tried last, never left out.
+ * tried last, never left out. The sandbox carrier is not asked: that would wake its process (bin/doorbell.ts).
  */
 export class TargetHealth {
   readonly #targets = new Map<string, Evidence>()
@@ -87,7 +87,7 @@ export class TargetHealth {
         if (target.enabled && trunk.enabled) wanted.set(target.id, { target, trunk_enabled: true, carrier_id: null })
     for (const carrier of snapshot.carriers.values())
       for (const target of carrier.targets)
-        if (target.enabled && carrier.enabled)
+        if (target.enabled && carrier.enabled && !carrier.sandbox)
           wanted.set(target.id, { target, trunk_enabled: true, carrier_id: carrier.id })
     for (const [id, evidence] of this.#targets) {
       const known = wanted.get(id)

@@ -46,6 +46,9 @@ t.test('operations', async t => {
   t.teardown(() => gateway.close())
   const w = await world(t, { STROWGER_SMS_URL: `sip:127.0.0.1:${gateway.address().port}` })
   const scrape = async (): Promise<string> => (await fetch(`${w.base_url}/metrics`)).text()
+  // The sandbox carrier sleeps until a datagram comes.
+  const carrier = await w.state.db.selectFrom('carrier_target').select('sip_uri').executeTakeFirstOrThrow()
+  gateway.send('\r\n\r\n', Number(/:(\d+)$/.exec(carrier.sip_uri)?.[1]), '127.0.0.1')
   /** Waits for the metrics of all processes. One that does not answer within a second is missing. */
   const whole = (): Promise<string> =>
     until('all processes are in the metrics', async () => {

@@ -161,12 +161,13 @@ t.test('two platforms side by side: each is found by its folder, renews its cert
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`it ended: ${printed}`)
     return printed.includes('Strowger is up')
   })
+  t.notOk(existsSync(join(data_dir, 'run', 'sandbox.pid')), 'the sandbox carrier sleeps until its first call')
   const base = `http://127.0.0.1:${env['STROWGER_HTTP_PORT']}`
   t.equal((await fetch(`${base}/healthz`)).status, 200)
   await until('ready', async () => (await fetch(`${base}/readyz`)).status === 200)
   await until('all processes are in the metrics', async () => {
     const metrics = await (await fetch(`${base}/metrics`)).text()
-    return ['edge', 'media', 'signaling', 'control', 'sandbox'].every(name =>
+    return ['edge', 'media', 'signaling', 'control'].every(name =>
       metrics.includes(`process_cpu_seconds_total{process="${name}"}`),
     )
   })
@@ -221,6 +222,22 @@ t.test('two platforms side by side: each is found by its folder, renews its cert
     t.match(await strowger(['ladder', sid], { STROWGER_DATA: w.data_dir }), { code: 1, stderr: /there is no call/ })
   })
 
+  await t.test(
+    'the sandbox carrier runs from its first call on, sleeps without work, and takes the next call',
+    async t => {
+      const file = join(data_dir, 'run', 'sandbox.pid')
+      const slept = Number(readFileSync(file, 'utf8'))
+      // The supervisor ends it so, when it says that it has had no call for a while.
+      process.kill(slept, 'SIGTERM')
+      await until('it sleeps', () => !existsSync(file))
+      t.match(await strowger(['call', '+2348030000002'], env), { code: 1, stdout: /busy/ })
+      t.not(Number(readFileSync(file, 'utf8')), slept)
+      process.kill(Number(readFileSync(file, 'utf8')), 'SIGKILL')
+      await until('it sleeps again', () => !existsSync(file))
+      t.match(await strowger(['call', '+2348030000002'], env), { code: 1, stdout: /busy/ }, 'after a crash')
+    },
+  )
+
   await t.test('a command sends no token to a platform of another folder, which has taken the port', async t => {
     const file = join(data_dir, 'run', 'platform.json')
     const own = readFileSync(file, 'utf8')
@@ -267,9 +284,7 @@ t.test('two platforms side by side: each is found by its folder, renews its cert
 
 t.test('a supervisor killed during its start leaves no process behind', async t => {
   const env = await settings(t)
-  const pids = ['media', 'edge', 'sandbox', 'signaling'].map(name =>
-    join(env['STROWGER_DATA'] ?? '', 'run', `${name}.pid`),
-  )
+  const pids = ['media', 'edge', 'signaling'].map(name => join(env['STROWGER_DATA'] ?? '', 'run', `${name}.pid`))
   const child = spawn(process.execPath, [MAIN, 'up'], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: 'ignore',

@@ -11,19 +11,23 @@ import { adjustBalance } from './rates.ts'
 /** The most numbers that one run charges. */
 const BATCH = 500
 
+/** The numbers of live projects that cost something each month. */
+const pricedNumbers = (db: Db | Trx) =>
+  db
+    .selectFrom('number')
+    .innerJoin('project', 'project.id', 'number.project_id')
+    .innerJoin('organization', 'organization.id', 'project.organization_id')
+    .where('number.status', '=', 'held')
+    .where('number.monthly_minor', '>', 0)
+    .where('project.sandbox', '=', 0)
+
 /** The numbers of a time zone's live projects whose month has not been charged. */
 function dueNumbers(db: Db | Trx, time_zone: string, now_ms: number) {
   const period = dayOf(now_ms, time_zone).slice(0, 7)
   const reference = sql<string>`number.id || ' ' || number.project_id || ' ' || ${period}`
-  const due = db
-    .selectFrom('number')
-    .innerJoin('project', 'project.id', 'number.project_id')
-    .innerJoin('organization', 'organization.id', 'project.organization_id')
+  const due = pricedNumbers(db)
     .innerJoin('billing_account', 'billing_account.id', 'project.billing_account_id')
     .where('organization.time_zone', '=', time_zone)
-    .where('number.status', '=', 'held')
-    .where('number.monthly_minor', '>', 0)
-    .where('project.sandbox', '=', 0)
     .where(eb =>
       eb.not(
         eb.exists(
@@ -59,7 +63,8 @@ export async function dueForNumbersMinor(
  * of its own, once. The balance may become negative: the month was used. Returns the number of charges.
  */
 export async function chargeNumbers(state: State, now_ms: number): Promise<number> {
-  const zones = await state.db.selectFrom('organization').select('time_zone').distinct().execute()
+  // Without one, the process loads no calendars: the first time zone costs it 60 ms and 8 MB.
+  const zones = await pricedNumbers(state.db).select('organization.time_zone').distinct().execute()
   let charged = 0
   for (const { time_zone } of zones) {
     const { due, period, reference } = dueNumbers(state.db, time_zone, now_ms)

@@ -31,6 +31,8 @@ export interface ListenerOptions {
    * and port also share the socket; the first byte of a connection distinguishes them.
    */
   readonly same_port?: boolean | undefined
+  /** For UDP: a socket that is bound to this place already. */
+  readonly socket?: DatagramSocket | undefined
   readonly advertised_host?: string | undefined
 }
 
@@ -261,20 +263,15 @@ export class TransportLayer {
   async #listenUdp(wanted: ListenerOptions): Promise<void> {
     const ipv6 = isIPv6(wanted.host)
     const family = ipv6 ? 6 : 4
-    const socket = createSocket({
-      type: ipv6 ? 'udp6' : 'udp4',
-      ...(ipv6 ? { ipv6Only: true } : {}),
-      // Destinations are IP literals of this family, so skip the resolver that Node would call for each datagram.
-      lookup: (host, _options, callback) => callback(null, host, family),
-    })
-    await new Promise<void>((resolve, reject) => {
-      const failed = (cause: Error): void => reject(new ListenError('udp', wanted.host, wanted.port, cause))
-      socket.once('error', failed)
-      socket.bind(wanted.port, wanted.host, () => {
-        socket.off('error', failed)
-        resolve()
+    const socket =
+      wanted.socket ??
+      createSocket({
+        type: ipv6 ? 'udp6' : 'udp4',
+        ...(ipv6 ? { ipv6Only: true } : {}),
+        // Destinations are IP literals of this family, so skip the resolver that Node would call for each datagram.
+        lookup: (host, _options, callback) => callback(null, host, family),
       })
-    })
+    if (!wanted.socket) await bound(socket, wanted)
     const listener = this.#added(wanted, socket.address().port)
     this.#datagrams.set(listener, socket)
     socket.on('error', error => this.#options.events.warn({ err: error }, 'UDP socket error'))
@@ -412,4 +409,15 @@ function leadingBreaks(data: Buffer): number {
   let i = 0
   while (i < data.length && (data[i] === 13 || data[i] === 10)) i++
   return i
+}
+
+async function bound(socket: DatagramSocket, { host, port }: ListenerOptions): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const failed = (cause: Error): void => reject(new ListenError('udp', host, port, cause))
+    socket.once('error', failed)
+    socket.bind(port, host, () => {
+      socket.off('error', failed)
+      resolve()
+    })
+  })
 }
