@@ -63,7 +63,10 @@ export const addTrunk = (made: Made, source: string) =>
 
 const PAUSE_MS = 20
 
-/** Measures the set-up of calls, one after the other, while `work` runs. Returns milliseconds, sorted. */
+/**
+ * Measures the set-up of calls, one after the other, while `work` runs. Returns milliseconds, sorted; a call that is
+ * refused takes forever.
+ */
 export async function setUpsDuring(agent: UserAgent, from: Caller, work: Promise<unknown>): Promise<number[]> {
   const taken_ms: number[] = []
   let over = false
@@ -74,7 +77,8 @@ export async function setUpsDuring(agent: UserAgent, from: Caller, work: Promise
   done.catch(() => undefined)
   while (!over) {
     const begun = performance.now()
-    if (await isAnswered(agent, from)) taken_ms.push(performance.now() - begun)
+    const answered = await isAnswered(agent, from)
+    taken_ms.push(answered ? performance.now() - begun : Number.POSITIVE_INFINITY)
     await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
   }
   await done

@@ -28,8 +28,8 @@ const FIELDS: Readonly<Record<'customer' | 'operator', Readonly<Partial<Record<E
   operator: OperatorExportedCall.properties,
 }
 
-/** How the lines of an export are written. */
-interface LineFormat {
+/** How the lines of an export are written: plain data, which goes to a thread. */
+export interface LineFormat {
   /** What stands before the lines. */
   readonly head: string
   readonly fields: readonly LineField[]

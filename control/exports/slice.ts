@@ -3,12 +3,12 @@ import { dirname } from 'node:path'
 import type { HistoryFilter } from '../../core/state/calls/call-history.ts'
 import { readCallLines } from '../../core/state/calls/call-lines.ts'
 import type { RowReader } from '../../core/state/index.ts'
-import { lineFormat } from './columns.ts'
+import type { LineFormat } from './columns.ts'
 
 /** A part of a job. It is plain data, which goes to a thread. */
 export interface Slice {
   readonly path: string
-  readonly format: 'csv' | 'jsonl'
+  readonly lines: LineFormat
   /** Null: the operator's, of all projects. */
   readonly project_id: string | null
   readonly filter: HistoryFilter
@@ -54,7 +54,7 @@ const SPARE_BYTES = 256 * 1024 * 1024
  * is shorter begins again. It writes synchronously: its thread has nothing else to do.
  */
 export async function writeSlice(reader: RowReader, slice: Slice): Promise<SliceOutcome> {
-  const { path, format, project_id, filter, last_position } = slice
+  const { path, lines, project_id, filter, last_position } = slice
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const { bavail, bsize } = statfsSync(dirname(path))
   if (bavail * bsize < SPARE_BYTES) return { failed: 'The disk of the platform is full.' }
@@ -63,7 +63,6 @@ export async function writeSlice(reader: RowReader, slice: Slice): Promise<Slice
     const whole = fstatSync(file).size >= slice.bytes
     let { after_position, rows, bytes } = whole ? slice : { after_position: slice.first_position, rows: 0, bytes: 0 }
     ftruncateSync(file, bytes)
-    const lines = lineFormat(format, project_id === null ? 'operator' : 'customer')
     const of = project_id === null ? filter : { ...filter, project_id }
     const add = (text: Uint8Array): void => {
       for (let written = 0; written < text.length; ) written += writeSync(file, text, written)

@@ -10,6 +10,8 @@ import { type Slice, type SliceOutcome, writeSlice } from './slice.ts'
 export interface ExportThreadData {
   readonly data_dir: string
   readonly database_url: string | null | undefined
+  /** `Maintenance.reads_wait` of the state. */
+  readonly reads_wait: SharedArrayBuffer
   readonly niceness: number
   /** The chrt(1) by which everything else on the machine goes before the thread; null: it competes. */
   readonly back_seat: string | null
@@ -20,12 +22,12 @@ export type SliceReply = SliceOutcome | { readonly broken: string }
 
 const port = parentPort
 if (!port) throw new Error('control/exports/thread is a worker thread')
-const { data_dir, database_url, niceness, back_seat } = workerData as ExportThreadData
+const { data_dir, database_url, reads_wait, niceness, back_seat } = workerData as ExportThreadData
 // On Linux the niceness is a thread's, so that this changes no other thread. Calls and requests go before exports.
 setPriority(niceness)
 if (back_seat !== null) takeBackSeat(back_seat)
 // Enough for the inner pages of the index by which the reservations of ten million calls are found.
-const opened = openRowReader({ data_dir, database_url, cache_kib: 12_000 })
+const opened = openRowReader({ data_dir, database_url, cache_kib: 6000, reads_wait })
 const written = async (slice: Slice): Promise<SliceReply> => {
   try {
     return await writeSlice(await opened, slice)

@@ -12,7 +12,7 @@ export interface SliceWriter {
 }
 
 /** The heap of the thread. Lines come as buffers beside it, and nothing else is made for each row. */
-const LIMITS = { maxOldGenerationSizeMb: 40, maxYoungGenerationSizeMb: 4 } as const
+const LIMITS = { maxOldGenerationSizeMb: 24, maxYoungGenerationSizeMb: 2 } as const
 
 /** Starts the thread. */
 export function startSliceWriter(data: ExportThreadData): SliceWriter {

@@ -14,6 +14,7 @@ import {
   openCallExports,
 } from '../../core/state/calls/call-exports.ts'
 import { pathBelow } from '../../core/state/calls/recording-file.ts'
+import { lineFormat } from '../exports/columns.ts'
 import { EXPORT_QUOTA_BYTES } from '../exports/jobs.ts'
 import { type SliceWriter, startSliceWriter } from '../exports/writer.ts'
 import type { Services } from '../http/services.ts'
@@ -50,11 +51,13 @@ export function callExports({
     const { state, settings, clock, log } = services
     const others = (await exportUse(state.db, job.project_id)).bytes - job.bytes
     const { data_dir, database_url } = settings
-    writer ??= startSliceWriter({ data_dir, database_url, niceness, back_seat: back_seat ? chrt : null })
+    const { reads_wait } = state.maintenance
+    writer ??= startSliceWriter({ data_dir, database_url, reads_wait, niceness, back_seat: back_seat ? chrt : null })
     try {
       const outcome = await writer.write({
         ...job,
         path: pathBelow(settings.data_dir, exportFile(job)),
+        lines: lineFormat(job.format, job.project_id === null ? 'operator' : 'customer'),
         filter: JSON.parse(job.filter),
         max_bytes: job.project_id === null ? Number.MAX_SAFE_INTEGER : quota_bytes - others,
         max_rows: slice_rows,

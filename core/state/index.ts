@@ -43,11 +43,15 @@ export async function openState(options: Opening): Promise<State> {
   return openPostgres({ ...options, database_url })
 }
 
-/** Opens a reader of the state of an installation, which is migrated. That of SQLite keeps `cache_kib` KiB of pages. */
+/**
+ * Opens a reader of the state of an installation, which is migrated. That of SQLite keeps `cache_kib` KiB of pages, and
+ * lets checkpoints go first by the `reads_wait` of the process.
+ */
 export async function openRowReader(options: {
   readonly data_dir: string
   readonly database_url?: string | null | undefined
   readonly cache_kib: number
+  readonly reads_wait?: SharedArrayBuffer
 }): Promise<RowReader> {
   const { database_url } = options
   if (!database_url) return openSqliteRows(options)

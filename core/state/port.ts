@@ -35,6 +35,11 @@ interface Maintenance {
   copyTo(file: string): Promise<void>
   /** Size of the database and its log, in bytes. */
   bytes(): Promise<number>
+  /**
+   * Holds one Int32, which is 1 while a long read would keep the log from being written back. A thread that reads for
+   * long waits for its change before each part.
+   */
+  readonly reads_wait: SharedArrayBuffer
   /** Checks the database's integrity. Returns the engine's findings; empty when it is sound. */
   faults(): Promise<string[]>
 }

@@ -74,6 +74,8 @@ export async function openPostgres(options: Opening): Promise<State> {
     transaction,
     shortTransaction: transaction,
     maintenance: {
+      // The server keeps what its readers need.
+      reads_wait: new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT),
       async copyTo() {
         throw new StateError('a database of PostgreSQL is copied by pg_dump', { code: 'NO_COPY', failure: null })
       },

@@ -22,17 +22,11 @@ const RESTS = 100
  */
 const CROWDED_MS = 10
 
-/** Log pages per commit of the API, and per write in it, as measured with saves of trunks. */
-const PAGES_A_COMMIT = 8
-const PAGES_A_WRITE = 2
-
 interface Settings {
   readonly file: string
   readonly clock: Pick<Clock, 'monotonic_ms'>
   /** Whether reads keep their rows. A process that only runs procedures here keeps none, and notes no tables. */
   readonly keeps_rows: boolean
-  /** Called when short transactions have made the log long: a checkpoint, which waits for the disk, is due. */
-  readonly logIsLong: () => void
 }
 
 /** A short transaction that waits to run. */
@@ -50,15 +44,12 @@ interface Brief {
 export class LocalConnection {
   readonly counts = new WorkCounts()
   readonly #connection: Connection
-  readonly #log: () => LogLength
+  readonly log: () => LogLength
   readonly #clock: Settings['clock']
-  readonly #logIsLong: () => void
   readonly #waiting: Brief[] = []
   /** A transaction is open, or begins at the end of this turn of the event loop. */
   #busy = false
   #open = false
-  /** Log pages that short transactions have written since the last checkpoint. */
-  #pages = 0
   readonly #reader: LocalReader | null
   /** Tables that the running short transaction has written. */
   readonly #wrote = new Set<string>()
@@ -69,18 +60,17 @@ export class LocalConnection {
   /** Procedures that have run. The first run compiles the statements, so its duration does not count. */
   readonly #compiled = new Set<string>()
 
-  constructor({ file, clock, keeps_rows, logIsLong }: Settings) {
+  constructor({ file, clock, keeps_rows }: Settings) {
     this.#connection = openConnection({ file, busy_timeout_ms: 0, reads_only: false }, this.counts, sql =>
       this.#note(sql),
     )
     this.#reader = keeps_rows ? createReader(this.#connection.database) : null
     // SQLite loads the schema with the first statement that names a table. Do that here, not during the first call.
     this.#connection.database.prepare('select id from configuration')
-    // The state's thread checkpoints the log, because that waits for the disk.
+    // Checkpoints wait for the disk: the state's thread runs them.
     this.#connection.database.pragma('wal_autocheckpoint = 0')
-    this.#log = openLogIndex(file)
+    this.log = openLogIndex(file)
     this.#clock = clock
-    this.#logIsLong = logIsLong
   }
 
   /** For reads outside a transaction; null while one is open, because its writes may yet be rolled back. */
@@ -123,7 +113,7 @@ export class LocalConnection {
 
   /** A commit on the state's thread checkpoints a long log. The first commit after that syncs and restarts the log. */
   #needsDisk(): boolean {
-    const { written, written_back } = this.#log()
+    const { written, written_back } = this.log()
     return written >= CHECKPOINT_PAGES || written === written_back
   }
 
@@ -188,7 +178,6 @@ export class LocalConnection {
       const outcomes: (() => void)[] = []
       for (const brief of briefs) outcomes.push(await this.#alone(brief))
       this.#guarded(connection => connection.commit())
-      this.#wroteFor(briefs.length)
       return outcomes
     } catch (error) {
       this.#guarded(connection => connection.rollback())
@@ -228,13 +217,6 @@ export class LocalConnection {
       this.#tables.set(sql, tables)
     }
     for (const table of tables) this.#wrote.add(table)
-  }
-
-  #wroteFor(writes: number): void {
-    this.#pages += PAGES_A_COMMIT + PAGES_A_WRITE * writes
-    if (this.#pages < CHECKPOINT_PAGES) return
-    this.#pages = 0
-    this.#logIsLong()
   }
 
   /** Converts SQLite's errors to StateError. */

@@ -7,6 +7,16 @@ export interface LogLength {
   readonly written_back: number
 }
 
+/**
+ * The log's length in pages at which the control process writes it back to the database. SQLite's default of 1,000
+ * would be reached several times a second at hundreds of calls a second.
+ */
+export const LONG_LOG_PAGES = 8000
+
+/** Reports whether the log is to be written back. */
+export const isLong = ({ written, written_back }: LogLength): boolean =>
+  written >= LONG_LOG_PAGES && written_back < written
+
 /** Bytes of the index's header up to the last field read (https://sqlite.org/walformat.html, section 2.1). */
 const HEADER_BYTES = 100
 const MX_FRAME_AT = 16

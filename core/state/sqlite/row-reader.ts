@@ -7,9 +7,21 @@ import { openConnection } from './steps.ts'
 import { BUSY_TIMEOUT_MS, DATABASE_FILE } from './store.ts'
 import { defineTextRules, sqliteText } from './text-rules.ts'
 
-/** Opens a reader of the state in `data_dir`, which is migrated. It keeps `cache_kib` KiB of pages. */
-export function openSqliteRows(options: { readonly data_dir: string; readonly cache_kib: number }): RowReader {
-  const { data_dir, cache_kib } = options
+/** How long a read waits for a checkpoint at most: a checkpoint may fail, and its process may be gone. */
+const WAITS_MS = 500
+
+interface Options {
+  /** The folder of the state, which is migrated. */
+  readonly data_dir: string
+  /** How many KiB of pages it keeps. */
+  readonly cache_kib: number
+  /** `Maintenance.reads_wait` of the process. */
+  readonly reads_wait?: SharedArrayBuffer | undefined
+}
+
+/** Opens a reader, which blocks the calling thread while it reads, and while a checkpoint goes before it. */
+export function openSqliteRows({ data_dir, cache_kib, reads_wait }: Options): RowReader {
+  const wait = reads_wait ? new Int32Array(reads_wait) : null
   const file = join(data_dir, DATABASE_FILE)
   const { database } = openConnection({ file, busy_timeout_ms: BUSY_TIMEOUT_MS, reads_only: true, cache_kib })
   defineTextRules(database)
@@ -17,6 +29,7 @@ export function openSqliteRows(options: { readonly data_dir: string; readonly ca
   return {
     async lines(query) {
       const { sql, parameters } = query(compiler, sqliteText).compile()
+      if (wait !== null) Atomics.wait(wait, 0, 1, WAITS_MS)
       try {
         if (kept?.sql !== sql) kept = { sql, statement: database.prepare(joined(sql)).raw() }
         const [rows, last_position, text] = kept.statement.get(...parameters) as [number, number | null, Buffer | null]

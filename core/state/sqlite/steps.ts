@@ -9,10 +9,10 @@ import { procedureRunner } from './run-procedure.ts'
 
 const MAX_CACHED_STATEMENTS = 500
 /**
- * The log's length in pages at which a commit checkpoints it, which waits for the disk. It is half of the log's size
- * limit. SQLite's default of 1,000 would be reached several times a second at hundreds of calls a second.
+ * The log's length in pages at which a commit writes it back, which waits for the disk. The control process does that
+ * long before, so that little is left: what was written meanwhile. It fits in the log's size limit.
  */
-export const CHECKPOINT_PAGES = 8000
+export const CHECKPOINT_PAGES = 15_000
 /** How long a write waits for other processes after an earlier wait timed out. */
 const IMPATIENT_MS = 500
 /**

@@ -9,6 +9,7 @@ import type { State } from '../port.ts'
 import type { Schema } from '../schema/index.ts'
 import { copyDatabase, faultsOf } from './backup.ts'
 import { toThisThread, toThread } from './channels.ts'
+import { keepLogShort } from './checkpoints.ts'
 import { workerSqliteDialect } from './dialect.ts'
 import { threadEngine } from './engine.ts'
 import { LocalConnection } from './local.ts'
@@ -64,15 +65,17 @@ export async function openSqlite(options: SqliteOpening): Promise<State> {
   let local: LocalConnection | null = null
   try {
     await migrate(db, { name: options.data_dir, instead: 'set STROWGER_DATA to an empty folder' })
-    // The next checkpoint copies the pages that this one cannot.
-    const logIsLong = () => void db.executeQuery(CHECKPOINT).catch(() => undefined)
     if (serves || inline_here)
-      local = new LocalConnection({ file, clock: inline_here ?? systemClock, keeps_rows: serves === true, logIsLong })
+      local = new LocalConnection({ file, clock: inline_here ?? systemClock, keeps_rows: serves === true })
   } catch (error) {
     await db.destroy()
     await log.close()
     throw error
   }
+  const reads_wait = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
+  const checkpoint = () => db.executeQuery(CHECKPOINT)
+  const kept = { checkpoint, reads_wait: new Int32Array(reads_wait), clock: systemClock }
+  const endCheckpoints = serves && local ? keepLogShort({ ...kept, log: local.log }) : null
   const calls = new ProcedureCalls({ thread: writing, here: inline_here ? local : null, log, busy_timeout_ms })
   parts.calls = calls
   const transaction: State['transaction'] = async work => {
@@ -87,6 +90,7 @@ export async function openSqlite(options: SqliteOpening): Promise<State> {
     transaction,
     shortTransaction: serves && local ? shortTransactionOf(local, log, transaction) : transaction,
     maintenance: {
+      reads_wait,
       copyTo: target => copyDatabase(db, target),
       faults: () => faultsOf(db),
       bytes: async () => sizeOf(file) + sizeOf(`${file}-wal`),
@@ -103,8 +107,10 @@ export async function openSqlite(options: SqliteOpening): Promise<State> {
       await db.updateTable('configuration').set({ id: 1 }).where('id', '=', 1).execute()
     },
     async close() {
+      const written_back = endCheckpoints?.()
       calls.close()
       local?.close()
+      await written_back
       await db.destroy()
       await log.close()
     },

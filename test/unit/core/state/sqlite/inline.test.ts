@@ -7,6 +7,8 @@ import { releaseAdmission, takeAdmission } from '../../../../../core/state/calls
 import { insertCall, type NewCall } from '../../../../../core/state/calls/running-calls.ts'
 import { openState } from '../../../../../core/state/index.ts'
 import { LocalConnection } from '../../../../../core/state/sqlite/local.ts'
+import { LONG_LOG_PAGES } from '../../../../../core/state/sqlite/log-index.ts'
+import { CHECKPOINT_PAGES } from '../../../../../core/state/sqlite/steps.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
 
@@ -158,7 +160,6 @@ t.test('after a slow procedure, the state’s thread runs the next ones for a wh
         return now_ms
       },
     },
-    logIsLong: () => undefined,
   })
   t.teardown(() => here.close())
   const take = () => here.procedure('take_admission', { request: w.request(), dry_run: false })
@@ -174,8 +175,16 @@ t.test('after a slow procedure, the state’s thread runs the next ones for a wh
   t.match(take(), { result: { admitted: true } })
 })
 
+/** Makes the log this many pages longer. */
+function lengthen(w: AdmissionWorld, pages: number): void {
+  const other = new Database(join(w.data_dir, 'strowger.sqlite'))
+  other.pragma('wal_autocheckpoint = 0')
+  other.exec(`create table long_${pages} as select zeroblob(${pages * 4096})`)
+  other.close()
+}
+
 t.test(
-  'the state’s thread runs procedures that wait for the disk: with a long log, and at the restart of the log',
+  'the state’s thread runs procedures that wait for the disk: with a very long log, and at the restart of the log',
   async t => {
     const w = await world(t)
     const { db } = w.state
@@ -188,12 +197,10 @@ t.test(
     t.teardown(() => reader.close())
     reader.exec('begin')
     reader.prepare('select id from lease').all()
-    const long = { sip_call_id: 'a', at_ms: NOW_MS, direction: 'in', protocol: 'udp', local: 'b', remote: 'c' } as const
-    await insertMessages(db, {
-      edge_id: 'mac_1',
-      messages: [{ ...long, retransmission: 0, text: 'x'.repeat(8000 * 4096) }],
-    })
-    t.equal(await messagesOf(w, take), 1, 'the log is long, and a reader still uses it')
+    lengthen(w, LONG_LOG_PAGES)
+    t.equal(await messagesOf(w, take), 0, 'a long log is left to the control process')
+    lengthen(w, CHECKPOINT_PAGES - LONG_LOG_PAGES)
+    t.equal(await messagesOf(w, take), 1, 'the log is very long, and a reader still uses it')
     reader.exec('commit')
     t.equal(await messagesOf(w, take), 1, 'this commit checkpoints it')
     t.equal(await messagesOf(w, take), 1, 'this one restarts it')
