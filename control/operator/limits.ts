@@ -3,7 +3,7 @@ import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { counted } from '../../core/domain/text/counted.ts'
 import { correctCounters } from '../../core/state/calls/counters.ts'
-import { holdersAt } from '../../core/state/calls/leases.ts'
+import { holdersAt, isOfLevel } from '../../core/state/calls/leases.ts'
 import { findOwnedNumber } from '../../core/state/configuration/numbers.ts'
 import {
   findTrunkSetting,
@@ -13,7 +13,7 @@ import {
 } from '../../core/state/configuration/settings.ts'
 import { saveTrunk } from '../../core/state/configuration/trunks.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
-import { type Change, invalid } from '../http/reply.ts'
+import { type Change, invalid, notFound } from '../http/reply.ts'
 import {
   Count64,
   E164,
@@ -180,8 +180,11 @@ export const limits = [
       { additionalProperties: false },
     ),
     replies: { 200: listOf(Holder) },
+    refusals: ['not_found'],
     async run({ db, query: { level, id, at }, now }) {
       const data = await holdersAt(db, level, id, at ?? now)
+      // Calls of what is gone meanwhile can still be read.
+      if (data.length === 0 && !(await isOfLevel(db, level, id))) return notFound(`${level} ${id.slice(0, 60)}`)
       return { status: 200, body: { data } }
     },
   }),

@@ -268,9 +268,15 @@ t.test('pages that draw what happened', async t => {
       return body.data.find(({ id, released_at }: Row) => id === containment_id && released_at === null)
     }
     const { prefix, case_ref } = await closed()
-    await insertTestAlert(w)
+    // The last one is on the second page.
+    await insertTestAlert(w, 'new_source_ip')
+    for (let more = 0; more < 50; more++) await insertTestAlert(w)
     await open('/operator/fraud')
     await shown(case_ref)
+    const fired = page.locator('main').getByRole('button', { name: 'Acknowledge', exact: true })
+    await until('the first page is shown', async () => (await fired.count()) === 50)
+    await page.getByRole('button', { name: 'More alerts' }).click()
+    await until('all alerts are shown', async () => (await fired.count()) > 50)
     const { name } = await w.state.db.selectFrom('project').select('name').executeTakeFirstOrThrow()
     await page.locator('main .card').getByRole('link', { name, exact: true }).first().waitFor()
     await page.getByRole('button', { name: `Open ${prefix}` }).click()

@@ -398,7 +398,7 @@ export const REASONS = {
     voice_http: 503,
     retry_after_seconds: 5,
     sentence: 'the state cannot be written: {value}',
-    mend: 'Check the disk of the platform, or its connection to PostgreSQL.',
+    mend: 'Check the load of the machine, what else holds the database, its disk, or the connection to PostgreSQL.',
   }),
   draining: ours({
     sip: 503,

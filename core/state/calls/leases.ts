@@ -77,6 +77,18 @@ const LEVEL_COLUMN = {
   project: 'project_id',
 } as const
 
+const LEVEL_TABLE = {
+  subtrunk: 'subtrunk',
+  trunk: 'trunk',
+  subaccount: 'subaccount',
+  project: 'project',
+  policy: 'outbound_policy',
+} as const
+
+/** Whether there is a thing of a level with this id. */
+export const isOfLevel = async (db: Db | Trx, level: LevelUseTable['level'], id: string): Promise<boolean> =>
+  (await db.selectFrom(LEVEL_TABLE[level]).select('id').where('id', '=', id).executeTakeFirst()) !== undefined
+
 /** Returns the leases that held a slot of a level at a moment within the last 30 days. */
 export function holdersAt(db: Db | Trx, level: LevelUseTable['level'], id: string, at: string) {
   const query = db

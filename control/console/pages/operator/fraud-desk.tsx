@@ -7,25 +7,33 @@ import type {
   OperatorProject,
   OperatorReleaseRequest,
 } from '../../lib/api-types.ts'
-import { useAction, useData, usePages } from '../../lib/data.ts'
+import { type Pages, useAction, useData, usePages } from '../../lib/data.ts'
 import { count, words } from '../../lib/format.ts'
 import { hrefOf } from '../../lib/router.ts'
 import type { ListOf } from '../../lib/types.ts'
-import { Badge, Button, Card, Empty, Facts, Loaded, NoRows, PageHead, ProblemBox, Time } from '../../ui/basics.tsx'
+import { Badge, Button, Card, Empty, Facts, NoRows, PageHead, ProblemBox, Time } from '../../ui/basics.tsx'
 import { Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { AlertCard } from '../alert-card.tsx'
 import { Contain } from '../containments.tsx'
 
-const POLL_MS = 8000
+const PAGING = { poll_ms: 8000, key: ({ id }: { readonly id: string }) => id } as const
+
+/** Loads the next page of a list. */
+const More = ({ of, what }: { of: Pages<unknown>; what: string }) =>
+  of.more ? (
+    <div class="table-foot">
+      <Button small onClick={of.loadMore}>
+        More {what}
+      </Button>
+    </div>
+  ) : null
 
 /** What looks like fraud, of all customers: what they ask, what is closed, what fires, and sources in question. */
 export function FraudDesk() {
-  const containments = useData<ListOf<OperatorContainment>>('/operator/v1/containments?open=true', { poll_ms: POLL_MS })
-  const requests = useData<ListOf<OperatorReleaseRequest>>('/operator/v1/release-requests?state=pending', {
-    poll_ms: POLL_MS,
-  })
-  const alerts = useData<ListOf<OperatorAlert>>('/operator/v1/alerts?state=firing', { poll_ms: POLL_MS })
+  const containments = usePages<OperatorContainment>('/operator/v1/containments?open=true', PAGING)
+  const requests = usePages<OperatorReleaseRequest>('/operator/v1/release-requests?state=pending', PAGING)
+  const alerts = usePages<OperatorAlert>('/operator/v1/alerts?state=firing', PAGING)
   const projects = useData<ListOf<OperatorProject>>('/operator/v1/projects')
   const names = new Map((projects.data?.data ?? []).map(({ id, name }) => [id, name]))
   const [closing, setClosing] = useState(false)
@@ -41,16 +49,16 @@ export function FraudDesk() {
         sub="Requests, closed prefixes and firing alerts of all customers."
         actions={<Button onClick={() => setClosing(true)}>Close a prefix</Button>}
       />
-      <Loaded of={requests}>{({ data }) => <Requests rows={data} onChanged={changed} />}</Loaded>
-      <Loaded of={containments}>{({ data }) => <Closed rows={data} onChanged={changed} />}</Loaded>
-      <Loaded of={alerts}>{({ data }) => <Firing rows={data} names={names} onChanged={changed} />}</Loaded>
+      <Requests of={requests} onChanged={changed} />
+      <Closed of={containments} onChanged={changed} />
+      <Firing of={alerts} names={names} onChanged={changed} />
       <Sources />
       {closing && <Contain onClose={() => setClosing(false)} onDone={changed} anyProject />}
     </>
   )
 }
 
-function Requests({ rows, onChanged }: { rows: readonly OperatorReleaseRequest[]; onChanged: () => void }) {
+function Requests({ of, onChanged }: { of: Pages<OperatorReleaseRequest>; onChanged: () => void }) {
   const action = useAction()
   const decide = (request: OperatorReleaseRequest, decision: 'approved' | 'rejected') =>
     action.run(async () => {
@@ -60,14 +68,16 @@ function Requests({ rows, onChanged }: { rows: readonly OperatorReleaseRequest[]
     })
   return (
     <Card title="Requests to open a prefix" flush>
-      <ProblemBox problem={action.problem} />
-      {rows.length === 0 ? (
-        <Empty title="No open request" />
+      <ProblemBox problem={action.problem ?? of.problem} />
+      {of.rows.length === 0 ? (
+        <NoRows of={of}>
+          <Empty title="No open request" />
+        </NoRows>
       ) : (
         <Table
           label="Release requests"
-          rows={rows}
-          keyOf={row => row.id}
+          rows={of.rows}
+          keyOf={PAGING.key}
           columns={[
             { title: 'Prefix', cell: row => <span class="mono">{row.containment?.prefix ?? '–'}</span> },
             { title: 'They say', cell: row => row.note },
@@ -96,11 +106,12 @@ function Requests({ rows, onChanged }: { rows: readonly OperatorReleaseRequest[]
           ]}
         />
       )}
+      <More of={of} what="requests" />
     </Card>
   )
 }
 
-function Closed({ rows, onChanged }: { rows: readonly OperatorContainment[]; onChanged: () => void }) {
+function Closed({ of, onChanged }: { of: Pages<OperatorContainment>; onChanged: () => void }) {
   const action = useAction()
   const open = (row: OperatorContainment) =>
     action.run(async () => {
@@ -111,14 +122,16 @@ function Closed({ rows, onChanged }: { rows: readonly OperatorContainment[]; onC
     })
   return (
     <Card title="Closed prefixes" flush>
-      <ProblemBox problem={action.problem} />
-      {rows.length === 0 ? (
-        <Empty title="No prefix is closed" />
+      <ProblemBox problem={action.problem ?? of.problem} />
+      {of.rows.length === 0 ? (
+        <NoRows of={of}>
+          <Empty title="No prefix is closed" />
+        </NoRows>
       ) : (
         <Table
           label="Closed prefixes"
-          rows={rows}
-          keyOf={row => row.id}
+          rows={of.rows}
+          keyOf={PAGING.key}
           columns={[
             { title: 'Prefix', cell: row => <span class="mono">{row.prefix}</span> },
             { title: 'Why', cell: row => `${words(row.reason_category)}: ${row.reason_detail}` },
@@ -145,18 +158,19 @@ function Closed({ rows, onChanged }: { rows: readonly OperatorContainment[]; onC
           ]}
         />
       )}
+      <More of={of} what="prefixes" />
     </Card>
   )
 }
 
 interface FiringProps {
-  readonly rows: readonly OperatorAlert[]
+  readonly of: Pages<OperatorAlert>
   /** Names of projects by their ids. */
   readonly names: ReadonlyMap<string, string>
   readonly onChanged: () => void
 }
 
-function Firing({ rows, names, onChanged }: FiringProps) {
+function Firing({ of, names, onChanged }: FiringProps) {
   const action = useAction()
   const acknowledge = (id: string) =>
     action.run(async () => {
@@ -165,8 +179,8 @@ function Firing({ rows, names, onChanged }: FiringProps) {
     })
   return (
     <>
-      <ProblemBox problem={action.problem} />
-      {rows.map(alert => (
+      <ProblemBox problem={action.problem ?? of.problem} />
+      {of.rows.map(alert => (
         <AlertCard
           key={alert.id}
           alert={alert}
@@ -182,15 +196,14 @@ function Firing({ rows, names, onChanged }: FiringProps) {
           }
         />
       ))}
+      <More of={of} what="alerts" />
     </>
   )
 }
 
-const sourceKey = (row: OperatorLimitedSource) => row.id
-
 /** Sources of trunks that wait for an approval, overlap another tenant's, or are overruled by a carrier. */
 function Sources() {
-  const of = usePages<OperatorLimitedSource>('/operator/v1/source-approvals', { key: sourceKey })
+  const of = usePages<OperatorLimitedSource>('/operator/v1/source-approvals', { key: PAGING.key })
   const action = useAction()
   const decide = (row: OperatorLimitedSource, deed: 'approve' | 'refuse') =>
     action.run(async () => {
@@ -211,13 +224,7 @@ function Sources() {
       ) : (
         <SourceTable rows={of.rows} decide={(row, deed) => void decide(row, deed)} />
       )}
-      {of.more && (
-        <div class="table-foot">
-          <Button small onClick={of.loadMore}>
-            More sources
-          </Button>
-        </div>
-      )}
+      <More of={of} what="sources" />
     </Card>
   )
 }
@@ -232,7 +239,7 @@ const SourceTable = ({
   <Table
     label="Sources in question"
     rows={rows}
-    keyOf={sourceKey}
+    keyOf={PAGING.key}
     columns={[
       { title: 'Source', cell: row => <span class="mono">{row.cidr}</span> },
       { title: 'Trunk', cell: row => row.trunk_name },

@@ -311,6 +311,12 @@ t.test('the bootstrap never takes a customer’s project for the demo', async t 
   t.not(demo.project_id, customers_project.id)
 })
 
+t.test('the slots of what never was are not found, and those of nobody are none', async t => {
+  for (const level of ['project', 'subaccount', 'trunk', 'subtrunk', 'policy'])
+    t.match(await ask('GET', `/slots?level=${level}&id=nothing`), { status: 404, body: { code: 'not_found' } }, level)
+  t.match(await ask('GET', `/slots?level=project&id=${w.demo.project_id}`), { status: 200, body: { data: [] } })
+})
+
 t.test('the first charge of a project finds its account', async t => {
   const { body } = await ask('GET', `/projects/${w.demo.project_id}/balance`)
   t.match(body, { payment: 'postpaid', balance_minor: 0, available_minor: null })
