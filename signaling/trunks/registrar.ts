@@ -162,24 +162,28 @@ export class Registrar {
     return machine_id === '' || machine_id === this.#options.machine_id
   }
 
-  /** Returns the live contacts of the trunk's users. */
+  /** Returns the live contacts of the trunk's users, the latest registration first. */
   contacts(trunk_id: string): Contact[] {
-    const now = iso(this.#options.clock.now())
-    const live: Contact[] = []
-    for (const [key, row] of this.#rows) {
-      if (row.expires_at <= now) this.#rows.delete(key)
-      else if (row.trunk_id === trunk_id) live.push(this.#contactOf(row))
-    }
-    return live
+    return this.#latestFirst(row => row.trunk_id === trunk_id)
   }
 
   /** Returns the live contacts of a client, the latest registration first. */
   clientContacts(project_id: string, client: string): Contact[] {
-    const now = iso(this.#options.clock.now())
     const key = clientKey(project_id, client)
-    return [...this.#rows.values()]
-      .filter(row => row.credential_id === key && row.expires_at > now)
-      .sort((a, b) => (a.registered_at < b.registered_at ? 1 : -1))
+    return this.#latestFirst(row => row.credential_id === key)
+  }
+
+  /** A telephone that was restarted at another port left a contact behind, which it no longer registers. */
+  #latestFirst(matches: (row: RegistrationRow) => boolean): Contact[] {
+    const now = iso(this.#options.clock.now())
+    const live: RegistrationRow[] = []
+    for (const [key, row] of this.#rows) {
+      if (row.expires_at <= now) this.#rows.delete(key)
+      else if (matches(row)) live.push(row)
+    }
+    return live
+      .reverse()
+      .sort((a, b) => (a.registered_at === b.registered_at ? 0 : a.registered_at < b.registered_at ? 1 : -1))
       .map(row => this.#contactOf(row))
   }
 
@@ -272,6 +276,8 @@ export class Registrar {
         this.#rows.delete(keyOf(row))
       } else {
         await saveRegistration(state.db, row)
+        // The latest stands last.
+        this.#rows.delete(keyOf(row))
         this.#rows.set(keyOf(row), row)
       }
     }

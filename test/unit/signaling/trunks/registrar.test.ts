@@ -54,12 +54,14 @@ t.test('a Contact with maddr or an invalid URI is refused with 400', async t => 
   t.match(
     registrar.contacts('trk_1').map(({ uri, proxy, proven_host }) => [uri, proxy, proven_host]),
     [
-      ['sip:u@192.0.2.7:5080', null, '192.0.2.7'],
-      ['sip:u@10.0.0.1', 'sip:192.0.2.7:49152', '192.0.2.7'],
       ['sip:v@192.0.2.7', 'sip:192.0.2.7:49152;transport=tcp', '192.0.2.7'],
+      ['sip:u@10.0.0.1', 'sip:192.0.2.7:49152', '192.0.2.7'],
+      ['sip:u@192.0.2.7:5080', null, '192.0.2.7'],
     ],
     'a connection, or an address behind a NAT, is reached by the way that the REGISTER came',
   )
+  t.equal(await register('<sip:u@192.0.2.7:5080>'), 200)
+  t.equal(registrar.contacts('trk_1')[0]?.uri, 'sip:u@192.0.2.7:5080', 'the latest registration is called first')
 })
 
 t.test('a contact that registers at one machine is called by another, by way of the first', async t => {
@@ -103,7 +105,12 @@ t.test('a contact that registers at one machine is called by another, by way of 
             resolve(`${status} ${options?.headers?.['Contact'] ?? ''}`),
         } as InboundRequest)
       })
-    return { registrar, register, called: () => registrar.contacts('trk_1').map(({ uri, proxy }) => [uri, proxy]) }
+    const called = () =>
+      registrar
+        .contacts('trk_1')
+        .map(({ uri, proxy }) => [uri, proxy] as const)
+        .sort(([one], [other]) => (one < other ? -1 : 1))
+    return { registrar, register, called }
   }
   const [a, b] = [await machine('mac_a'), await machine('mac_b')]
   await a.register('<sip:u@192.0.2.7:5080>')
@@ -118,7 +125,7 @@ t.test('a contact that registers at one machine is called by another, by way of 
   await a.register(`<${nat}>, <${tcp}>`)
   await until('the other machine knows all', () => b.called().length === 4)
   t.same(
-    b.called().slice(2),
+    b.called().slice(0, 2),
     [
       [nat, 'sip:192.0.2.7:49152;x-machine=mac_a'],
       [tcp, null],
