@@ -171,7 +171,11 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   if (inherits) await saveDraining(state.db, id, clock.now())
   const least_ms = inherits ? ORPHANS_MS : 0
   const peers = new Peers({
-    ...{ node_id: id, state, clock, log, line: options.line },
+    node_id: id,
+    state,
+    clock,
+    log,
+    line: options.line,
     alone: () => endAll(calls, 'node_lost', log),
   })
   const drain = new Drain({ node_id: id, state, bus, clock, log, calls, least_ms }, HEARTBEAT_MS)

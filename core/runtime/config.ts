@@ -369,7 +369,6 @@ function refuseSharedPorts(
   }
 }
 
-/** Refuses a setting for a service that this version does not use: ignoring it silently would mislead the operator. */
 /** What machines that share a state need. */
 const sharing = (env: Environment, attempt: Attempt) => ({
   database_url: read(env, VARIABLES.database_url),
@@ -378,6 +377,7 @@ const sharing = (env: Environment, attempt: Attempt) => ({
   redis_url: read(env, VARIABLES.redis_url),
 })
 
+/** Refuses Redis beside SQLite: nobody would hear its wake-ups, and an operator would believe otherwise. */
 function refuseAlone({ redis_url, database_url }: Pick<Config, 'redis_url' | 'database_url'>): void {
   if (redis_url !== null && database_url === null)
     throw new ConfigError(`${VARIABLES.redis_url.name}: set ${VARIABLES.database_url.name}, which holds the state then`)

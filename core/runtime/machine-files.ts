@@ -171,7 +171,10 @@ export class MachineFiles {
       const asked = request(
         {
           agent: this.#agent,
-          ...{ host, port, path: `/${file}`, timeout: ANSWER_MS },
+          host,
+          port,
+          path: `/${file}`,
+          timeout: ANSWER_MS,
           headers: { range: `bytes=${position}-${position + length - 1}` },
         },
         answer => {

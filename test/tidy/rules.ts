@@ -63,7 +63,12 @@ const COUNTERS = /\b(level_use|spend_day|spend_minute)\b/
 const codeOf = (text: string): string => text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
 const isProduct = (path: string): boolean => !/^(test|bench)\//.test(path)
 
+/** Properties within a spread, which only keeps the formatter from giving each its line. */
+const PACKED = /^ +\.\.\.\{ .*\},$/m
+
 export const ARROWS: readonly Rule[] = [
+  ({ path, text }) =>
+    isProduct(path) && PACKED.test(text) ? [`${path}: write without a spread: ${PACKED.exec(text)?.[0].trim()}`] : [],
   ({ path, text }) =>
     path.startsWith('signaling/edge/') && CAMEL_FIELD.test(text)
       ? [`${path}: fields are written in snake_case: ${CAMEL_FIELD.exec(text)?.[0].trim()}`]

@@ -103,7 +103,9 @@ function phasesOf(call: CallDetail, ended_ms: number): Item[] {
   ] as const
   const begun = steps.flatMap(([label, at, tone]) => (at === null ? [] : [{ label, tone, from_ms: Date.parse(at) }]))
   return begun.map(({ label, tone, from_ms }, index) => ({
-    ...{ label, tone, from_ms },
+    label,
+    tone,
+    from_ms,
     to_ms: Math.max(from_ms, begun[index + 1]?.from_ms ?? ended_ms),
     source: { kind: 'phase' },
   }))
@@ -123,7 +125,9 @@ function sipLanes(messages: readonly SipMessage[]): Lane[] {
         const way = message.direction === 'in' ? '←' : '→'
         const again = message.retransmission ? ' (again)' : ''
         return {
-          ...{ from_ms: at_ms, to_ms: at_ms, label: `${way} ${label}${again}` },
+          from_ms: at_ms,
+          to_ms: at_ms,
+          label: `${way} ${label}${again}`,
           tone: tone === '' ? 'idle' : tone,
           source: { kind: 'sip', message },
         }
@@ -168,7 +172,9 @@ const requestsOf = (events: readonly CallEvent[]): Item[] =>
       const took_ms = typeof request_duration === 'number' ? request_duration : 0
       const good = typeof code === 'number' && code < 400 && event.number === null
       return {
-        ...{ from_ms: to_ms - took_ms, to_ms, label: headlineOf(event) },
+        from_ms: to_ms - took_ms,
+        to_ms,
+        label: headlineOf(event),
         tone: good ? 'good' : 'bad',
         source: { kind: 'event', event },
       }

@@ -172,7 +172,9 @@ interface Panel {
 
 function panelsOf(data: CallSeries, steps: readonly Step[]): Panel[] {
   const line = (name: string, color: string, read: (step: Step) => number | null, fill = false): Series => ({
-    ...{ name, color, fill },
+    name,
+    color,
+    fill,
     values: steps.map(read),
   })
   return [

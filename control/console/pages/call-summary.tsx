@@ -21,8 +21,12 @@ const POLL_MS = 5000
 const SANDBOX_CARRIER = 'car_sandbox'
 /** Who made a call. */
 const ORIGINS: Readonly<Record<Call['origin'], string>> = {
-  ...{ carrier: 'a carrier', trunk: 'a trunk', client: 'a telephone in a browser', rest: 'a program, by the API' },
-  ...{ dial: 'another call, which dialled it', test: 'a test of a trunk' },
+  carrier: 'a carrier',
+  trunk: 'a trunk',
+  client: 'a telephone in a browser',
+  rest: 'a program, by the API',
+  dial: 'another call, which dialled it',
+  test: 'a test of a trunk',
 }
 /** A row of the waveform for this much audio. */
 const COLUMN_MS = 20

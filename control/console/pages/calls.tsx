@@ -55,8 +55,10 @@ export function Calls() {
 /** What changes when calls arrive, and nothing else of the page. */
 function CallList() {
   const calls = usePages<ListedCall>(pathOf(filterOf(query.value)), {
-    ...{ poll_ms: 5000, key: keyOf },
-    ...{ first: FIRST_CALLS, later: LATER_PAGE },
+    poll_ms: 5000,
+    key: keyOf,
+    first: FIRST_CALLS,
+    later: LATER_PAGE,
   })
   const filtered = FILTERS.some(name => query.value.get(name))
   return (

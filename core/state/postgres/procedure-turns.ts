@@ -43,7 +43,11 @@ export class ProcedureTurns {
     return new Promise((resolve, reject) => {
       let late: NodeJS.Timeout | undefined
       const one: Waiting = {
-        ...{ name, input, resolve, reject, lost_turns: 0 },
+        name,
+        input,
+        resolve,
+        reject,
+        lost_turns: 0,
         wait: () => {
           late = setTimeout(() => {
             this.#waiting.splice(this.#waiting.indexOf(one), 1)

@@ -203,8 +203,14 @@ export class Visits {
     const id = newId.uuid()
     const heard_ms = clock.monotonic_ms()
     const visit: Visit = {
-      ...{ id, machine_id, journey, heard_ms },
-      ...{ came: false, sounding: false, leaving: null, asks: new Map() },
+      id,
+      machine_id,
+      journey,
+      heard_ms,
+      came: false,
+      sounding: false,
+      leaving: null,
+      asks: new Map(),
     }
     this.#visits.set(id, visit)
     try {
@@ -247,7 +253,9 @@ export class Visits {
     this.#sound(visit)
     const { kind, entry, parameters } = document
     visit.journey.script.waiting.run({
-      ...{ kind, entry, again: false },
+      kind,
+      entry,
+      again: false,
       parameters: () => parameters,
       done: over,
       replaced: () => over('replaced'),

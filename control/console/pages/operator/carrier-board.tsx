@@ -87,7 +87,8 @@ function Charts({ metrics }: { metrics: OperatorCarrierMetrics }) {
   const { times, panels } = useMemo(() => {
     const days = daysOf(metrics)
     const series = (name: string, color: string, read: (day: OperatorCarrierDay) => number | null): Series => ({
-      ...{ name, color },
+      name,
+      color,
       values: days.map(({ day }) => day && read(day)),
     })
     const asr = series('ASR', '--good', day => day.asr_pct)
