@@ -38,7 +38,7 @@ export async function withState<T>(
 ): Promise<T> {
   const config = presentConfig()
   if (!opened.getStore() && !migrates) refuseOlder(config)
-  return onOpened(config, state => work(state, config))
+  return onOpened(config, state => work(state, config), { migrates })
 }
 
 /**
@@ -55,10 +55,14 @@ export async function withCopy(
   return onOpened(config, state => work(file => state.maintenance.copyTo(file), config))
 }
 
-async function onOpened<T>(config: Config, work: (state: State) => Promise<T>): Promise<T> {
+async function onOpened<T>(
+  config: Config,
+  work: (state: State) => Promise<T>,
+  { migrates = false }: { readonly migrates?: boolean } = {},
+): Promise<T> {
   const given = opened.getStore()
   if (given) return work(given)
-  const state = await openState({ ...config, here: true })
+  const state = await openState({ ...config, here: true, migrates: migrates ? 'expand' : 'nobody' })
   try {
     await refuseForeignKey(state, config.master_key, iso(state.clock.now()))
     return await work(state)

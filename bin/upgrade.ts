@@ -16,6 +16,7 @@ interface Options {
   readonly link?: string
   readonly service?: string
   readonly accept?: true
+  readonly copy?: string
   readonly json?: true
 }
 
@@ -26,6 +27,7 @@ export const upgradeCommand = (): Command =>
     .option('--check', 'rehearse the release on a copy of the data, and change nothing that runs')
     .option('--link <path>', 'the link to the folder of the version that runs, such as /opt/strowger')
     .option('--service <unit>', 'the unit of systemd that runs it; else the platform is a process of its own')
+    .option('--copy <url>', 'with PostgreSQL: an empty database for the copy on which the release is rehearsed')
     .option('--accept', 'go on although the new version decides otherwise about calls of the last day')
     .option('--back', 'go back from an upgrade that was interrupted')
     .option('--continue', 'go on with an upgrade that was interrupted')
@@ -47,20 +49,15 @@ export const upgradeCommand = (): Command =>
       }),
     )
 
-const rehearsed = (release: string, { json }: Options) =>
-  withState((state, config) => {
-    if (config.database_url !== null)
-      throw new StartRefused(
-        'upgrade copies the database of SQLite; with PostgreSQL write a backup, drain, switch the link, and run ' +
-          'strowger migrate of the new version (docs/operations.md, "Upgrade")',
-      )
-    return withProgram(release, config.run_dir, async program => {
-      const found = await check(state, config, program)
+const rehearsed = (release: string, { json, copy }: Options) =>
+  withState((state, config) =>
+    withProgram(release, config.run_dir, async program => {
+      const found = await check(state, config, program, copy ?? null)
       if (json) give(`${JSON.stringify(found)}\n`)
       else tellFindings(found)
       return found
-    })
-  })
+    }),
+  )
 
 async function upgrade(release: string, options: Options, migrations: readonly string[]): Promise<void> {
   const config = presentConfig()
@@ -106,5 +103,10 @@ const tellDone = ({
 }: {
   readonly to: string
   readonly backup: string
-  readonly copy: string
-}): void => tell(`${to} runs; the backup from before is ${backup}, the database when the last call had ended ${copy}\n`)
+  readonly copy: string | null
+}): void =>
+  tell(
+    copy === null
+      ? `${to} runs; the backup from before is ${backup}. When all machines run it: strowger migrate --contract\n`
+      : `${to} runs; the backup from before is ${backup}, the database when the last call had ended ${copy}\n`,
+  )

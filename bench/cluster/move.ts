@@ -32,6 +32,7 @@ export async function move(calls: number): Promise<Moved> {
   try {
     await platform.halt()
     fillWithCalls(platform.folder, platform.made.project_id, calls)
+    console.log(`${calls} calls are in SQLite`)
     const database_url = `postgres://strowger@127.0.0.1:${server.port}/postgres`
     const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: platform.folder, STROWGER_DATABASE_URL: database_url }
     const begun_ms = performance.now()

@@ -2,16 +2,19 @@ import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { runBare } from '../../core/runtime/bare-child.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import type { Config } from '../../core/runtime/config.ts'
+import { type Config, VARIABLES } from '../../core/runtime/config.ts'
+import { databaseName } from '../../core/runtime/database-url.ts'
 import { StartRefused } from '../../core/runtime/start-refused.ts'
-import { DATABASE_FILE, openState, type State } from '../../core/state/index.ts'
+import { DATABASE_FILE, isEmptyDatabase, openState, type State } from '../../core/state/index.ts'
 import { type DecidedAgain, decisionsAgain } from '../../core/state/maintenance/decisions-again.ts'
 import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
 import { executedMigrations } from '../../core/state/maintenance/migrate.ts'
 import { printTable } from '../operator-print.ts'
+import { dump, fill, removeDump } from '../postgres-dump.ts'
 import { inStaging } from '../staging.ts'
 import { type Column, shortId } from '../table.ts'
 import { progress, tell } from '../terminal.ts'
+import { markPlace } from '../where-state-is.ts'
 import { runVersion } from './program.ts'
 
 /** What a release says of a data folder after it has migrated it. */
@@ -51,18 +54,21 @@ interface Findings {
 }
 
 /**
- * Has the release's program migrate a copy of the data, and compares what both versions say of it.
+ * Has the release's program migrate a copy of the data, and compares what both versions say of it. The copy of a
+ * database of PostgreSQL fills the empty one of `copy_url`, which stays.
  * @throws StartRefused
  */
-export const check = (state: State, config: Config, program: string): Promise<Findings> =>
+export const check = (state: State, config: Config, program: string, copy_url: string | null): Promise<Findings> =>
   inStaging(config.run_dir, async data_dir => {
     progress('copying the data')
-    await state.maintenance.copyTo(join(data_dir, DATABASE_FILE))
+    const copy = { data_dir, database_url: copy_url }
+    if (config.database_url === null) await state.maintenance.copyTo(join(data_dir, DATABASE_FILE))
+    else await copyDatabase(config.database_url, copy)
     progress('asking this version about the calls of the last day')
-    const before = await onCopy(data_dir, rehearse)
+    const before = await onCopy(copy, rehearse)
     progress('asking the new version')
     writeFileSync(join(data_dir, 'master.key'), `${config.master_key.toString('hex')}\n`, { mode: 0o600 })
-    const after = await rehearsedBy(program, data_dir)
+    const after = await rehearsedBy(program, copy)
     return {
       migrations: after.migrations.filter(name => !before.migrations.includes(name)),
       broken: after.broken.filter(sentence => !before.broken.includes(sentence)),
@@ -71,14 +77,32 @@ export const check = (state: State, config: Config, program: string): Promise<Fi
     }
   })
 
+/** Where a copy of the data is. */
+interface Copy {
+  readonly data_dir: string
+  readonly database_url: string | null
+}
+
+/** @throws StartRefused */
+async function copyDatabase(from: string, { data_dir, database_url }: Copy): Promise<void> {
+  if (database_url === null)
+    throw new StartRefused('name an empty database for the rehearsal: --copy postgres://… (createdb)')
+  if (!(await isEmptyDatabase(database_url)))
+    throw new StartRefused(`the database ${databaseName(database_url)} is not empty: make a new one (createdb)`)
+  await dump(from, data_dir)
+  await fill(database_url, data_dir)
+  removeDump(data_dir)
+  markPlace({ data_dir, database_url })
+}
+
 export const isGood = ({ broken, differences }: Findings): boolean => broken.length === 0 && differences.length === 0
 
 /** Runs work with a release's program; one that had to be unpacked is removed afterwards. @throws StartRefused */
 export const withProgram = <T>(release: string, run_dir: string, work: (program: string) => Promise<T>): Promise<T> =>
   inStaging(run_dir, async staging => work(await unpacked(release, join(staging, 'release'))))
 
-async function onCopy<T>(data_dir: string, work: (state: State) => Promise<T>): Promise<T> {
-  const state = await openState({ data_dir, here: true })
+async function onCopy<T>(copy: Copy, work: (state: State) => Promise<T>): Promise<T> {
+  const state = await openState({ ...copy, here: true })
   try {
     return await work(state)
   } finally {
@@ -106,9 +130,10 @@ function commandIn(folders: readonly string[]): string {
 }
 
 /** Lets a release migrate and examine a data folder. @throws StartRefused with what it says when it cannot */
-export async function rehearsedBy(program: string, data_dir: string): Promise<Rehearsal> {
+export async function rehearsedBy(program: string, { data_dir, database_url }: Copy): Promise<Rehearsal> {
+  const of_copy = database_url === null ? {} : { [VARIABLES.database_url.name]: database_url }
   try {
-    return reportIn(await runVersion(program, ['--data', data_dir, 'upgrade', '--rehearse']))
+    return reportIn(await runVersion(program, ['--data', data_dir, 'upgrade', '--rehearse'], of_copy))
   } catch (error) {
     if (!(error instanceof StartRefused)) throw error
     throw new StartRefused(`the release cannot take over this data: ${error.message}`)

@@ -43,8 +43,11 @@ interface Journal {
   readonly to: string
   /** An archive of all, made while calls run. */
   readonly backup: string
-  /** The database when the last call had ended: the way back loses no call of before the switch. */
-  readonly copy: string
+  /**
+   * The database when the last call had ended: the way back loses no call of before the switch. Null: it is one of
+   * PostgreSQL, to which a release only adds, so that the version before runs on it (decision 1086).
+   */
+  readonly copy: string | null
   /** What the new version migrates. Without any, the old version can use the data as it is. */
   readonly migrations: readonly string[]
   /** Unit of systemd; null: the platform is started as a process of its own. */
@@ -66,7 +69,7 @@ export function begunUpgrade(data_dir: string): Journal | null {
 /** Puts a release beside the version that runs. Returns the journal of its upgrade. @throws StartRefused */
 export async function prepared(
   release: string,
-  { data_dir }: Place,
+  { data_dir, database_url }: Place & Pick<Settings, 'database_url'>,
   given: { readonly link: string; readonly service: string | null; readonly migrations: readonly string[] },
 ): Promise<Journal> {
   const link = resolve(given.link)
@@ -86,7 +89,8 @@ export async function prepared(
       renameDurably(folder, to)
     }
     const before = `${data_dir}.before-${versionOf(to)}-${stamp()}`
-    return { step: 'backup', from, to, backup: `${before}.tar.gz`, copy: `${before}${DATABASE_END}`, ...given, link }
+    const copy = database_url === null ? `${before}${DATABASE_END}` : null
+    return { step: 'backup', from, to, backup: `${before}.tar.gz`, copy, ...given, link }
   })
 }
 
@@ -107,13 +111,17 @@ const WORK: Readonly<Record<Step, (journal: Journal, place: Place) => Promise<un
   },
   async copy({ copy }, { data_dir, run_dir }) {
     if (runningSupervisor(run_dir) !== null) throw new StartRefused('something has started the platform again')
-    keepDatabase(data_dir, copy)
+    if (copy !== null) keepDatabase(data_dir, copy)
   },
   async switch({ link, to }) {
     point(link, to)
   },
-  async migrate({ to }, { data_dir }) {
-    const { broken } = await rehearsedBy(programOf(to), data_dir)
+  async migrate({ to, copy }, { data_dir }) {
+    if (copy === null) {
+      await runVersion(programOf(to), ['--data', data_dir, 'migrate', '--expand'])
+      return
+    }
+    const { broken } = await rehearsedBy(programOf(to), { data_dir, database_url: null })
     if (broken.length > 0) throw new StartRefused(`the new version finds broken: ${broken.join('; ')}`)
   },
   start: (journal, place) => started(journal, journal.to, place),
@@ -196,7 +204,7 @@ export async function back(journal: Journal, place: Place): Promise<void> {
   if (reached >= STEPS.indexOf('switch') && !leadsTo(link, from)) {
     await stopped(service, place)
     const aside = `${data_dir}.of-${basename(to)}-${stamp()}${DATABASE_END}`
-    if (migrations.length > 0) {
+    if (migrations.length > 0 && copy !== null) {
       setBackDatabase(data_dir, copy, aside)
       tell(`what ${basename(to)} wrote is kept in ${aside}\n`)
     }

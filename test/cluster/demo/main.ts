@@ -112,12 +112,24 @@ async function demo(): Promise<void> {
   await turn('stop everything')
 }
 
-process.once('SIGINT', () => void cleanUp().then(() => process.exit(130)))
+const sayOver = (): void => say('\nall is stopped, and the folders are removed.')
+
+let interrupted = false
+process.once('SIGINT', () => {
+  interrupted = true
+  void cleanUp()
+    .then(sayOver)
+    .then(() => process.exit(130))
+})
 demo()
   .finally(cleanUp)
   .then(
-    () => say('\nall is stopped, and the folders are removed.'),
+    () => {
+      if (!interrupted) sayOver()
+    },
     error => {
+      // What was stopped under it fails.
+      if (interrupted) return
       console.error(`cluster:demo: ${error instanceof Error ? error.message : error}`)
       process.exitCode = 1
     },

@@ -18,15 +18,17 @@ import Database from 'better-sqlite3'
 import { runningSupervisor } from '../../../bin/pid-file.ts'
 import { runningPlatform } from '../../../bin/platform-file.ts'
 import { begunUpgrade } from '../../../bin/upgrade/steps.ts'
+import { markPlace } from '../../../bin/where-state-is.ts'
 import { runBare } from '../../../core/runtime/bare-child.ts'
 import { TREE } from '../../../core/runtime/tree.ts'
-import { DATABASE_FILE } from '../../../core/state/index.ts'
+import { DATABASE_FILE, openState } from '../../../core/state/index.ts'
 import { strowger } from '../../support/child.ts'
 import { runCommand } from '../../support/command-line.ts'
 import { controlPlane, openSandbox } from '../../support/control-plane.ts'
 import { ranCall } from '../../support/ended-calls.ts'
 import { putEmptyDatabase } from '../../support/fresh-state.ts'
 import t from '../../support/harness/index.ts'
+import { postgresDatabase } from '../../support/postgres.ts'
 import { until } from '../../support/wait.ts'
 
 // What an operator learns of a release before anything that runs is touched.
@@ -246,6 +248,43 @@ t.test('an upgrade that fails leads back to the version before, with every call 
     'no half file is left',
   )
   t.notOk(existsSync(`${data_dir}.upgrade.json`))
+})
+
+t.test('with PostgreSQL a release is rehearsed in another database, and its way back needs no copy', async t => {
+  const { data_dir, link, folder, env, make } = await installed(t)
+  const [first, second, broken] = [make('1.0.0'), make('2.0.0'), make('3.0.0', { ready: 0, migrates: true })]
+  symlinkSync(first, link)
+  rmSync(join(data_dir, DATABASE_FILE))
+  const STROWGER_DATABASE_URL = await postgresDatabase()
+  markPlace({ data_dir, database_url: STROWGER_DATABASE_URL })
+  const state = await openState({ data_dir, database_url: STROWGER_DATABASE_URL })
+  t.teardown(() => state.close())
+  const key = () => state.db.selectFrom('key_proof').selectAll().execute()
+  const run = (...words: string[]) =>
+    runCommand(['upgrade', ...words], { env: { ...env, STROWGER_DATABASE_URL }, columns: 200 })
+  const empty = () => postgresDatabase({ template: 'template0' })
+  const stands = () => [basename(readlinkSync(link)), runningPlatform(data_dir)?.version, begunUpgrade(data_dir)]
+
+  t.match(await run('--check', second), { code: 1, stderr: /name an empty database for the rehearsal: --copy/ })
+  t.match(await run('--check', second, '--copy', STROWGER_DATABASE_URL), { code: 1, stderr: /is not empty/ })
+  const copy = await empty()
+  t.match(await run('--check', second, '--copy', copy), { code: 0, stdout: /migrations: none\nchecks: as before/ })
+  const copied = await openState({ data_dir, database_url: copy })
+  t.same(await copied.db.selectFrom('key_proof').selectAll().execute(), await key(), 'the rows are there')
+  await copied.close()
+
+  const good = await run(second, '--link', link, '--copy', await empty())
+  t.equal(good.code, 0, good.stdout + good.stderr)
+  t.match(good.stdout, /2\.0\.0 runs; the backup from before is .*strowger migrate\s+--contract\n$/)
+  t.same(stands(), ['strowger-2.0.0', '2.0.0', null])
+  const failed = await run(broken, '--link', link, '--copy', await empty())
+  t.match(failed, { code: 1, stderr: /strowger-3\.0\.0 was not installed; strowger-2\.0\.0 runs with its data/ })
+  t.same(stands(), ['strowger-2.0.0', '2.0.0', null])
+  t.same(
+    readdirSync(folder).filter(name => name.startsWith('data.') && name.endsWith('.sqlite')),
+    [],
+    'no database is copied or kept aside',
+  )
 })
 
 t.test('after a power cut in any step a version runs with every call, and the upgrade can go on', async t => {
