@@ -1,5 +1,6 @@
 import { type Connection, Query } from 'pg'
 import { parameterOf } from './values.ts'
+import { Messages } from './wire.ts'
 
 /** A statement with `$1`, `$2` for its values. */
 export interface BatchStatement {
@@ -64,20 +65,18 @@ export class Batch extends Query {
   // The driver calls these.
 
   override submit = (connection: Connection): null => {
-    const { stream } = connection
-    stream.cork()
+    const messages = new Messages()
     for (const [at, { sql, values }] of this.#statements.entries()) {
       let statement = this.#names.nameOf(sql)
       if (statement === undefined) {
         statement = this.#names.add(sql)
         this.#prepares.set(at, sql)
-        connection.parse({ name: statement, text: sql, types: [] }, true)
+        messages.parse(statement, sql)
       }
-      connection.bind({ statement, values: values.map(wireText) }, true)
-      connection.execute(null, true)
+      messages.run(statement, values.map(wireText))
     }
-    connection.sync()
-    stream.uncork()
+    messages.sync()
+    connection.stream.write(messages.bytes())
     return null
   }
 

@@ -3,7 +3,7 @@ import { boundedMap } from '../../domain/bounded-map.ts'
 import type { Row, Value } from '../procedures/query.ts'
 import type { ProcedureName } from '../procedures/table.ts'
 import type { BatchStatement } from './batch.ts'
-import type { ReadRows } from './known-reads.ts'
+import type { Read, ReadRows } from './known-reads.ts'
 import { rowsOfJson, withNumbers, withParts } from './values.ts'
 
 // A procedure asks for one read after the other, and most of them follow from its input and from what it has read: the
@@ -31,44 +31,81 @@ interface ExpectedRead {
   readonly sources: readonly Source[]
 }
 
-/** The reads that a procedure is expected to ask for, as one statement. */
+/** The places of the expected reads that are asked for, and the rows of the others. */
+interface Wanted {
+  readonly at: readonly number[]
+  readonly rows: readonly (readonly Row[] | undefined)[]
+}
+
+interface Text {
+  readonly sql: string
+  readonly sent: readonly Source[]
+}
+
+/** Parts of the reads that have a text of their own. Each text is prepared on each connection. */
+const MOST_PARTS = 8
+
+/** The reads that a procedure is expected to ask for, in one statement. */
 export class Expected {
   readonly reads: readonly ExpectedRead[]
   /** What the run wrote, by statements. */
   readonly writes: readonly string[]
-  readonly #sql: string
-  readonly #sent: readonly Source[]
+  readonly all: Wanted
+  readonly #texts = new Map<string, Text>()
 
   constructor(reads: readonly ExpectedRead[], writes: readonly string[]) {
     this.reads = reads
     this.writes = writes
-    const sent: Source[] = []
-    const parts = reads.map(({ sql, sources }, at) => {
-      const read = withParts(withNumbers(sql), number => {
-        const source = sources[number - 1]
-        if (source && 'read' in source.base) return columnOf(source, source.base)
-        sent.push(source ?? { base: { constant: null }, form: 'plain' })
-        return `$${sent.length}`
-      })
-      return `r${at} as (${read})`
-    })
-    const rows = reads.map((_, at) => `coalesce((select json_agg(r${at}) from r${at}), '[]'::json)`)
-    this.#sql = `with ${parts.join(', ')} select json_build_array(${rows.join(', ')})`
-    this.#sent = sent
+    this.all = { at: reads.map((_, at) => at), rows: [] }
   }
 
-  statement(input: unknown): BatchStatement {
-    return { sql: this.#sql, values: this.#sent.map(source => valueFrom(source, input, [])) }
+  /** Returns what is left to ask for where `find` knows rows. */
+  wanted(input: unknown, find: (read: Read) => readonly Row[] | undefined): Wanted {
+    const rows: (readonly Row[] | undefined)[] = []
+    const at: number[] = []
+    for (const [place, { sql, sources }] of this.reads.entries()) {
+      const open = sources.some(({ base }) => 'read' in base && rows[base.read] === undefined)
+      const found = open ? undefined : find({ sql, values: sources.map(source => valueFrom(source, input, rows)) })
+      rows.push(found)
+      if (found === undefined) at.push(place)
+    }
+    return this.#texts.size < MOST_PARTS || this.#texts.has(at.join()) ? { at, rows } : this.all
+  }
+
+  statement(input: unknown, { at, rows } = this.all): BatchStatement {
+    const key = at.join()
+    const text = this.#texts.get(key) ?? this.#textOf(at)
+    this.#texts.set(key, text)
+    return { sql: text.sql, values: text.sent.map(source => valueFrom(source, input, rows)) }
   }
 
   /** Returns the reads that a reply answers. */
-  readsOf(json: string, input: unknown): ReadRows[] {
+  readsOf(json: string, input: unknown, { at, rows: known } = this.all): ReadRows[] {
+    const rows = [...known]
     const answers = rowsOfJson(json) as (readonly Row[])[]
-    return this.reads.map(({ sql, sources }, at) => ({
-      sql,
-      values: sources.map(source => valueFrom(source, input, answers)),
-      rows: answers[at] ?? [],
-    }))
+    for (const [answer, place] of at.entries()) rows[place] = answers[answer] ?? []
+    return at.flatMap(place => {
+      const read = this.reads[place]
+      if (!read) return []
+      const values = read.sources.map(source => valueFrom(source, input, rows))
+      return [{ sql: read.sql, values, rows: rows[place] ?? [] }]
+    })
+  }
+
+  #textOf(at: readonly number[]): Text {
+    const sent: Source[] = []
+    const parts = at.map(place => {
+      const { sql, sources } = this.reads[place] ?? { sql: '', sources: [] }
+      const read = withParts(withNumbers(sql), number => {
+        const source = sources[number - 1]
+        if (source && 'read' in source.base && at.includes(source.base.read)) return columnOf(source, source.base)
+        sent.push(source ?? { base: { constant: null }, form: 'plain' })
+        return `$${sent.length}`
+      })
+      return `r${place} as (${read})`
+    })
+    const rows = at.map(place => `coalesce((select json_agg(r${place}) from r${place}), '[]'::json)`)
+    return { sql: `with ${parts.join(', ')} select json_build_array(${rows.join(', ')})`, sent }
   }
 }
 
@@ -79,7 +116,7 @@ function columnOf({ form }: Source, { read, column }: Extract<Base, { readonly r
   return form.digits === null ? digits : `left(${digits}, ${form.digits})`
 }
 
-function valueFrom({ base, form }: Source, input: unknown, answers: readonly (readonly Row[])[]): Value {
+function valueFrom({ base, form }: Source, input: unknown, answers: readonly (readonly Row[] | undefined)[]): Value {
   const value =
     'constant' in base
       ? base.constant

@@ -3,7 +3,7 @@ import { FactsChanged, type Row } from '../procedures/query.ts'
 import type { ProcedureName } from '../procedures/table.ts'
 import type { BatchReply, BatchStatement } from './batch.ts'
 import { callOf, type Expected, type ExpectedReads } from './expected-reads.ts'
-import { Drawn, KnownReads, type Read, type ReadRows, Written } from './known-reads.ts'
+import { Drawn, KnownReads, type Read, type ReadRows, TurnReads, Written } from './known-reads.ts'
 import { COMMIT, type Link } from './link.ts'
 import { type AskedStatement, ProcedureRun, WRITES, type Write } from './run-procedure.ts'
 import { turnStatements } from './turns.ts'
@@ -52,6 +52,7 @@ export class GroupTurn {
   readonly #expected: ExpectedReads
   readonly #prepared = new Map<GroupMember, Prepared>()
   readonly #written = new Written()
+  readonly #reads = new TurnReads()
   readonly #drawn = new Drawn()
   readonly #unsent: Sent[] = []
   #now_ms = 0
@@ -99,6 +100,7 @@ export class GroupTurn {
       writes.push(one.sql)
       const rows_of = ownedBy(one, of_call)
       this.#written.add(one.sql, rows_of)
+      this.#reads.wrote(one.sql)
       const own = new Written()
       own.add(one.sql, rows_of)
       forgotten.push(...known.forget(read => own.concerns(read.sql, null)))
@@ -106,7 +108,7 @@ export class GroupTurn {
     try {
       const run = new ProcedureRun(member.name, member.input, {
         now_ms: this.#now_ms + Math.floor(performance.now() - this.#begun_at),
-        at_hand: { known: read => this.#drawn.next(read) ?? known.find(read), write },
+        at_hand: { known: read => this.#drawn.next(read) ?? known.find(read) ?? this.#reads.find(read), write },
       })
       for (;;) {
         const { asked, value } = run.attempt()
@@ -140,15 +142,22 @@ export class GroupTurn {
     const expected = prepared.expected ?? this.#expected.of(member.name, member.input)
     if (!expected) return
     if (!prepared.ahead) {
-      const reply = await this.#send(expected.statement(member.input))
-      return this.#keep(known, expected.readsOf(textOf(reply), member.input))
+      // What an earlier member has read, such as the project, is asked for again only when somebody has written it.
+      const wanted = expected.wanted(member.input, read => this.#reads.find(read))
+      if (wanted.at.length === 0) return
+      const reply = await this.#send(expected.statement(member.input, wanted))
+      return this.#keep(known, expected.readsOf(textOf(reply), member.input, wanted))
     }
     const stale = known.forget(read => this.#written.concerns(read.sql, ownedBy(read, of_call)))
     if (stale.length > 0) this.#keep(known, await this.#read(stale))
   }
 
   #keep(known: KnownReads, reads: readonly ReadRows[]): void {
-    for (const read of reads) if (!this.#drawn.keep(read)) known.add(read)
+    for (const read of reads) {
+      if (this.#drawn.keep(read)) continue
+      known.add(read)
+      this.#reads.add(read)
+    }
   }
 
   async #ask(
@@ -163,6 +172,7 @@ export class GroupTurn {
     }
     if (this.#unsent.length > 0) await this.#send(null)
     this.#written.add(asked.sql, null)
+    this.#reads.wrote(asked.sql)
     const { rows, changes } = await this.#link.run(withNumbers(asked.sql), asked.values)
     return { rows: rows as readonly Row[], changes }
   }

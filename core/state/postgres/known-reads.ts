@@ -81,6 +81,35 @@ export class KnownReads {
   }
 }
 
+/** The reads of all procedures of a turn, which hold until somebody writes to their tables. */
+export class TurnReads {
+  readonly #reads = new Map<string, { readonly read: ReadRows; readonly made: number }[]>()
+  /** The last write to each table. */
+  readonly #writes = new Map<string, number>()
+  #order = 0
+
+  add(read: ReadRows): void {
+    const one = { read, made: this.#order }
+    const known = this.#reads.get(read.sql)
+    if (known) known.push(one)
+    else this.#reads.set(read.sql, [one])
+  }
+
+  wrote(sql: string): void {
+    this.#order++
+    for (const table of tablesNamed(sql)) this.#writes.set(table, this.#order)
+  }
+
+  /** Returns the rows of a read; undefined when they are not known any more. */
+  find({ sql, values }: Read): readonly Row[] | undefined {
+    const known = this.#reads.get(sql)
+    if (!known) return undefined
+    let written = 0
+    for (const table of tablesNamed(sql)) written = Math.max(written, this.#writes.get(table) ?? 0)
+    return known.findLast(({ read, made }) => made >= written && sameValues(read.values, values))?.read.rows
+  }
+}
+
 /**
  * Numbers that were drawn from sequences, each for one use. Those who ask first get the least, whoever's reads drew it:
  * positions follow the order in which the procedures of a turn run.
