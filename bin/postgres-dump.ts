@@ -1,7 +1,8 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isInstalled, runBare } from '../core/runtime/bare-child.ts'
+import { runBare } from '../core/runtime/bare-child.ts'
 import { withoutPassword } from '../core/runtime/database-url.ts'
+import { isInstalled } from '../core/runtime/installed-programs.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 
 /** The file of an archive that holds a database of PostgreSQL, as pg_dump writes it. */

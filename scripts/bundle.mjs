@@ -28,6 +28,28 @@ const ENTRIES = [
   'signaling/sandbox/process',
 ]
 
+/** commander loads what starts programs, for commands that are programs of their own. We have none. */
+const COMMANDS_START_NO_PROGRAM = {
+  name: 'commands-start-no-program',
+  resolveId: (id, importer) =>
+    id === 'node:child_process' && importer?.includes('/node_modules/commander/') ? '\0no-programs' : undefined,
+  load: id => (id === '\0no-programs' ? 'export default {}' : undefined),
+}
+
+/** The numbering plans of all countries take 1 MB of heap. Most commands and processes read no number. */
+const NUMBERING_PLANS_AT_FIRST_USE = {
+  name: 'numbering-plans-at-first-use',
+  load(id) {
+    if (!id.endsWith('/libphonenumber-js/metadata.max.json.js')) return undefined
+    const text = readFileSync(id.replace(/\.js$/, ''), 'utf8')
+    const names = Object.keys(JSON.parse(text))
+    const getters = names.map(name => `get ${name}() { return all().${name} }`)
+    return `let plans
+      const all = () => (plans ??= JSON.parse(${JSON.stringify(text)}))
+      export default { ${getters.join(', ')} }`
+  },
+}
+
 /** A platform that runs may still load chunks of the previous bundle. */
 const KEPT_MS = 24 * 3600 * 1000
 
@@ -36,6 +58,7 @@ try {
     input: Object.fromEntries(ENTRIES.map(entry => [entry, `${entry}.ts`])),
     platform: 'node',
     external: LEFT_OUT,
+    plugins: [COMMANDS_START_NO_PROGRAM, NUMBERING_PLANS_AT_FIRST_USE],
     transform: { define: { BUNDLE: JSON.stringify(TARGET) } },
     // depd, of koa, makes functions by eval.
     checks: { eval: false },
@@ -95,11 +118,12 @@ function kindOf({ name }) {
 }
 
 /**
- * Escapes the characters of a text outside Latin-1. V8 keeps the text of every loaded file, with two bytes a character
- * when one of them is outside it. The lines stay the same, and so the map of the file stays good.
+ * Escapes the characters of a text outside ASCII. V8 keeps the text of every loaded file, with two bytes a character
+ * when one of them is outside Latin-1, and the loader need not decode ASCII. The lines stay the same, and so the map of
+ * the file stays good.
  */
 function narrow(text) {
-  return text.replace(/[^\0-\xff]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return text.replace(/[^\0-\x7f]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** Removes what earlier bundles left. */

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { runBare } from '../../core/runtime/bare-child.ts'
 import { StartRefused } from '../../core/runtime/start-refused.ts'
 import { TREE } from '../../core/runtime/tree.ts'
 
@@ -35,6 +34,8 @@ export const thisSystem = (): System => ({
   root: '/',
   is_root: process.geteuid?.() === 0,
   async run(program, ...words) {
+    // Most commands learn only where things lie.
+    const { runBare } = await import('../../core/runtime/bare-child.ts')
     const end = await runBare(program, words, { max_bytes: 1024 * 1024 })
     if (!end.ok) throw new StartRefused(end.detail)
     return end.stdout.toString()

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { TLSSocket } from 'node:tls'
+import type { TLSSocket } from 'node:tls'
 import ipaddr from 'ipaddr.js'
 import { hostGroup } from '../../core/domain/identity/index.ts'
 import { addressMatcher } from '../../core/domain/network/address-guard.ts'
@@ -14,7 +14,7 @@ export function meeting(trusted_proxies: readonly string[]): (request: IncomingM
   const trusts = addressMatcher(trusted_proxies)
   return (request: Met) => {
     const { socket, headers } = request
-    const encrypted = socket instanceof TLSSocket
+    const encrypted = (socket as Partial<TLSSocket>).encrypted === true
     request[CLIENT] = determine({ peer: socket.remoteAddress ?? '', encrypted, headers }, trusts)
   }
 }

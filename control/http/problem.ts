@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http'
 import { problemOf } from '../../core/domain/reasons/index.ts'
 import type { Refusal } from './reply.ts'
 import type { FieldError } from './validate.ts'
@@ -25,7 +24,8 @@ export function problem(
   const { status, code, detail, remediation, retry_after_seconds } = problemOf(refusal.refused, refusal.facts)
   const body = {
     type: `${context.base_url}/docs/errors/${code}`,
-    title: STATUS_CODES[status] ?? 'Error',
+    // Commands, which have no HTTP server, load this module only for a refusal.
+    title: process.getBuiltinModule('node:http').STATUS_CODES[status] ?? 'Error',
     status,
     detail: refusal.detail ?? sentence(detail),
     code,

@@ -1,8 +1,9 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
-import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PROGRAMS_PATH } from './installed-programs.ts'
 
 export interface BareRun {
   /** Written to stdin. */
@@ -22,8 +23,6 @@ export type BareEnd =
   /** `too_long`: the program wrote more than `max_bytes`. */
   | { readonly ok: false; readonly too_long: boolean; readonly detail: string }
 
-/** The PATH of child programs. Our own PATH is not used, because children inherit nothing from our environment. */
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const COMPLAINT_CHARACTERS = 200
 
 /** Runs a program with the contract of `runBare`. */
@@ -34,10 +33,6 @@ const FIRST_FILE = 3
 
 /** The path by which a program opens one of its files. */
 export const bareFile = (index: number): string => `/proc/self/fd/${FIRST_FILE + index}`
-
-/** Returns whether a program that `runBare` would find is installed. */
-export const isInstalled = (program: string): boolean =>
-  PATH.split(':').some(folder => existsSync(join(folder, program)))
 
 let runner: Runner = runHere
 
@@ -72,7 +67,7 @@ export function runIn(
 ): Promise<BareEnd> {
   const doors = files.map(openNameless)
   return new Promise<BareEnd>(resolve => {
-    const env = { PATH, HOME: folder, TMPDIR: folder, XDG_RUNTIME_DIR: folder, LANG: 'C.UTF-8' }
+    const env = { PATH: PROGRAMS_PATH, HOME: folder, TMPDIR: folder, XDG_RUNTIME_DIR: folder, LANG: 'C.UTF-8' }
     const limits = max_memory === undefined ? [] : ['prlimit', `--as=${max_memory}`]
     const [command = program, ...words] = [...limits, program, ...args]
     const stdio = ['pipe', 'pipe', 'pipe', ...doors] as ['pipe', 'pipe', 'pipe', ...number[]]

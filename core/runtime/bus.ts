@@ -2,7 +2,6 @@ import { EventEmitter } from 'node:events'
 import { rmSync } from 'node:fs'
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { type Clock, systemClock } from './clock.ts'
 import type { Log } from './log.ts'
 
@@ -154,11 +153,12 @@ export function connectBus(run_dir: string, clock: Clock = systemClock): Bus {
   }
 }
 
-/**
- * Reads lines. Errors are ignored here because readline repeats the socket's errors, which the socket's users handle.
- */
-const onLines = (socket: Socket, listener: (line: string) => void): void => {
-  createInterface({ input: socket })
-    .on('line', listener)
-    .on('error', () => undefined)
+/** Reads lines. Of one that is too long, it keeps enough to see that. */
+function onLines(socket: Socket, listener: (line: string) => void): void {
+  let begun = ''
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    const lines = (begun + text).split('\n')
+    begun = (lines.pop() ?? '').slice(0, MAX_LINE_BYTES + 1)
+    for (const line of lines) listener(line)
+  })
 }

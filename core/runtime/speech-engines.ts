@@ -4,7 +4,7 @@ import {
   type SpeechEngines,
   type VoiceSettings,
 } from '../domain/speech/engines.ts'
-import { isInstalled } from './bare-child.ts'
+import { isInstalled } from './installed-programs.ts'
 import { refuseValue } from './variable-values.ts'
 import { type Environment, read, VARIABLES, type Variable } from './variables.ts'
 

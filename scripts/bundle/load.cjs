@@ -14,7 +14,8 @@ const compiledAt = file => `${file}.code`
  * (core/runtime/typescript-stacks.ts). It loses what `import()` needs, so that chunks call `Import`.
  */
 function scriptOf(folder, path, cachedData) {
-  const text = readFileSync(join(folder, path), 'utf8')
+  // The bundle is in ASCII.
+  const text = readFileSync(join(folder, path), 'latin1')
   const whole = `(function (exports, require, module, __filename, __dirname, Import) { 'use strict';\n${text}\n})`
   return new Script(whole, { filename: `build/bundle/${path}`, lineOffset: -1, cachedData })
 }

@@ -1,5 +1,5 @@
 import { POCKETSPHINX } from '../../core/domain/speech/engines.ts'
-import { isInstalled } from '../../core/runtime/bare-child.ts'
+import { isInstalled } from '../../core/runtime/installed-programs.ts'
 import { createAudioThreads } from '../../media/files/audio-threads.ts'
 import { createSpeech } from '../../media/files/speech.ts'
 import { pocketsphinx } from '../../media/speech/pocketsphinx.ts'
