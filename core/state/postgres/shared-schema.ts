@@ -28,10 +28,12 @@ export async function migrateShared(
   const run = (names: readonly string[]) => runMigrations(db, chosen(migrations, names))
   const is_empty = missing.length === Object.keys(migrations).length
   if (migrates === 'anybody' || (is_empty && migrates !== 'nobody')) return run(missing)
+  // What the machine that starts has left of an earlier start is not another machine.
+  const own = typeof migrates === 'string' ? null : migrates.lone_machine
   await refuseUnlessAllowed()
   if (additions.length > 0) await run(additions)
   if (contracts.length === 0 || migrates === 'nobody' || migrates === 'expand') return
-  const older = await olderMachines(db, contracts)
+  const older = await olderMachines(db, contracts, own)
   if (older.length === 0) return run(contracts)
   // A machine of this version runs with what a contract would take away, too.
   if (typeof migrates !== 'string') return
@@ -48,7 +50,6 @@ export async function migrateShared(
       throw new StartRefused(`${wording.name} lacks ${first}: run strowger migrate --expand first`)
     const of_older = `${wording.name} is of an older version of Strowger (it lacks ${first})`
     if (migrates === 'nobody') throw new StartRefused(`${of_older}: run strowger migrate`)
-    const own = typeof migrates === 'string' ? null : migrates.lone_machine
     const others = (await machinesWithNodes(db)).filter(id => id !== own)
     if (others.length > 0)
       throw new StartRefused(`${of_older}, and ${others.join(', ')} run on it: run strowger migrate --expand`)
@@ -58,8 +59,12 @@ export async function migrateShared(
 const chosen = (migrations: Migrations, names: readonly string[]): Migrations =>
   Object.fromEntries(Object.entries(migrations).filter(([name]) => names.includes(name)))
 
-/** The machines that live and whose release uses what contracts take away, with its version. */
-async function olderMachines(db: Kysely<Schema>, contracts: readonly string[]): Promise<readonly string[]> {
+/** The machines but `own` that live and whose release uses what contracts take away, with its version. */
+async function olderMachines(
+  db: Kysely<Schema>,
+  contracts: readonly string[],
+  own: string | null,
+): Promise<readonly string[]> {
   const machines = await db
     .selectFrom('machine')
     .select(['id', 'version', 'contracts', 'takes_calls', 'seen_at'])
@@ -67,6 +72,7 @@ async function olderMachines(db: Kysely<Schema>, contracts: readonly string[]): 
   const silent_since = iso((await readNow(db)) - SILENT_MACHINE_MS)
   const apis_alone = machines.filter(({ takes_calls, seen_at }) => takes_calls === 0 && seen_at > silent_since)
   const living = new Set([...(await machinesWithNodes(db)), ...apis_alone.map(({ id }) => id)])
+  living.delete(own ?? '')
   return [...living].flatMap(id => {
     const machine = machines.find(one => one.id === id)
     const [version, ...knows] = machine?.contracts.split(' ') ?? []

@@ -75,9 +75,13 @@ t.test('a release adds while older machines run, and takes away when none does',
   })
 })
 
-t.test('a lone machine does both steps at its start', async t => {
+t.test('a lone machine does both steps at its start, also right after its older version has run', async t => {
   const state = await postgresState()
   t.teardown(() => state.close())
-  await migrateShared(state.db, 'voice', { lone_machine: 'mac_b' }, NEXT)
-  t.ok((await executedMigrations(state.db)).includes(CONTRACT))
+  const { db, clock } = state
+  const row = { host: '127.0.0.2', base_url: 'http://a', sip_port: 5060, settings: '{}', version: '1.0.0' } as const
+  await putMachine(db, { ...row, id: 'mac_b', contracts: '1.0.0', takes_calls: 0 }, clock.now())
+  await registerNode(db, { id: 'node_b', kind: 'signaling', machine_id: 'mac_b', boot_id: 'b', pid: 1 }, clock.now())
+  await migrateShared(db, 'voice', { lone_machine: 'mac_b' }, NEXT)
+  t.ok((await executedMigrations(db)).includes(CONTRACT))
 })
