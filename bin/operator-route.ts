@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { BAD_CREDENTIALS } from '../control/http/bad-credentials.ts'
 import { createComputations } from '../control/http/computations.ts'
+import { limitsBy } from '../control/http/limits.ts'
 import { perform, type RouteRequest } from '../control/http/perform.ts'
 import { problem } from '../control/http/problem.ts'
 import { createRateLimiter } from '../control/http/rate-limit.ts'
@@ -115,6 +116,7 @@ function servicesOf(state: State, config: Config): { services: HttpServices; clo
       log ??= createLog('cli', config)
       return log
     },
+    limits: limitsBy(null),
     sign_ins: limiter,
     bad_credentials: limiter,
     computations: createComputations(),

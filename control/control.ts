@@ -16,9 +16,11 @@ import { bearerAuthentication } from './http/bearer.ts'
 import { createComputations } from './http/computations.ts'
 import { apiHandler } from './http/dispatch.ts'
 import { healthPages } from './http/health.ts'
-import { createRateLimiter, type RateLimit } from './http/rate-limit.ts'
+import { limitsBy } from './http/limits.ts'
+import type { RateLimit } from './http/rate-limit.ts'
 import { type HttpServer, type Listening, serveHttp } from './http/server.ts'
 import type { ControlSettings, HttpServices } from './http/services.ts'
+import type { SharedRates } from './http/shared-rates.ts'
 import { WrittenTexts } from './http/written-texts.ts'
 import { listenerDoors } from './live/listener-doors.ts'
 import { Listeners } from './live/listeners.ts'
@@ -44,6 +46,8 @@ interface ControlOptions {
   readonly objects?: ObjectStore | null
   readonly machines?: MachineFiles | null
   readonly listen: Listening
+  /** What counts requests for all machines; null or undefined: this machine is alone. */
+  readonly rates?: SharedRates | null
   readonly rate_limit?: RateLimit
   readonly bad_credentials?: RateLimit
   /** Checks every answer against its schema. For tests, because it costs time. */
@@ -73,30 +77,26 @@ function consoleApis(v1: Parameters<typeof apiHandler>[0], services: HttpService
 
 type Session = ReturnType<typeof sessionAuthentication>
 
-const servicesOf = ({
-  state,
-  bus,
-  clock,
-  log,
-  settings,
-  objects,
-  machines,
-  bad_credentials,
-}: ControlOptions): HttpServices => ({
-  state,
-  bus,
-  clock,
-  log,
-  settings,
-  objects: objects ?? null,
-  machines: machines ?? null,
-  sign_ins: createRateLimiter(SIGN_INS),
-  bad_credentials: createRateLimiter(bad_credentials ?? BAD_CREDENTIALS),
-  computations: createComputations(),
-  mp3: createMp3Encoder(),
-  listeners: new Listeners(clock),
-  texts: new WrittenTexts(),
-})
+function servicesOf(options: ControlOptions): HttpServices {
+  const { state, bus, clock, log, settings, objects, machines, rates, bad_credentials } = options
+  const limits = limitsBy(rates ?? null)
+  return {
+    state,
+    bus,
+    clock,
+    log,
+    settings,
+    objects: objects ?? null,
+    machines: machines ?? null,
+    limits,
+    sign_ins: limits.bucket('sign-ins', SIGN_INS),
+    bad_credentials: limits.bucket('bad credentials', bad_credentials ?? BAD_CREDENTIALS),
+    computations: createComputations(),
+    mp3: createMp3Encoder(),
+    listeners: new Listeners(clock),
+    texts: new WrittenTexts(),
+  }
+}
 
 /** Starts the HTTP server of the control plane: four APIs on one port. */
 export async function startControl(options: ControlOptions): Promise<HttpServer> {

@@ -8,12 +8,13 @@ import { machineOf } from '../core/runtime/machine.ts'
 import { filesAt, MachineFiles, serveFiles } from '../core/runtime/machine-files.ts'
 import { createObjectStore } from '../core/runtime/object-store.ts'
 import { filesKey } from '../core/runtime/secrets.ts'
-import { openState, type State } from '../core/state/index.ts'
+import { openRates, openState, type State } from '../core/state/index.ts'
 import { linkOf } from '../core/state/nodes/edge-links.ts'
 import { exposeState } from '../core/state/nodes/metrics.ts'
 import { presentByHttp } from './acme/challenges.ts'
 import { startControl } from './control.ts'
 import type { HttpServer } from './http/server.ts'
+import { SharedRates } from './http/shared-rates.ts'
 import { exposeControl } from './metrics.ts'
 import { startReconcilers } from './reconcilers/index.ts'
 import { startCallbacks } from './webhooks/index.ts'
@@ -47,6 +48,8 @@ void runProcess('control', loadConfig, async ({ config, log, metrics }) => {
   const state = await openState({ data_dir: config.data_dir, database_url: config.database_url, local: true })
   exposeState(state, metrics)
   const bus = connectBus(config.run_dir)
+  const store = await openRates(config, log)
+  const rates = store && new SharedRates(store, state.clock, log)
   const services = {
     state,
     bus,
@@ -63,7 +66,7 @@ void runProcess('control', loadConfig, async ({ config, log, metrics }) => {
       port,
       secure: https_port === null ? null : { host: config.bind, port: https_port, tls: await loadCertificate(config) },
     }
-    const server = await startControl({ ...services, listen })
+    const server = await startControl({ ...services, rates, listen })
     const { acme } = config
     const http = createHttpClient({ allow_private: EVERYWHERE, user_agent: 'Strowger/0.1', log })
     const proof = acme && { settings: acme, http, ...proofOf(acme, config.bind, server) }
@@ -83,11 +86,13 @@ void runProcess('control', loadConfig, async ({ config, log, metrics }) => {
         await reconcilers.stop()
         await http.close()
         await services.objects?.close()
+        await rates?.close()
         await bus.close()
         await state.close()
       },
     }
   } catch (error) {
+    await rates?.close()
     await bus.close()
     await state.close()
     const taken = (error as { port?: number }).port

@@ -13,7 +13,7 @@ export const voiceDocumentPages = (services: HttpServices) => async (ctx: Parame
   const id = signedDocument(services.settings.master_key, ctx.path, query.get('signature'))
   const row = id === null ? undefined : await findAddressedDocument(services.state.db, id)
   if (!row) {
-    const { allowed, headers } = countBadCredential(services, ctx.req)
+    const { allowed, headers } = await countBadCredential(services, ctx.req)
     ctx.status = allowed ? 404 : 429
     ctx.set({ ...headers })
     ctx.body = 'There is no such document.\n'

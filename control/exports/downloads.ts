@@ -29,7 +29,7 @@ export const exportDownloads =
       return sendRefusal(ctx, refuse('method_not_allowed', { value: ctx.method }, { headers: { Allow: 'GET' } }), at)
     const link = readLink(settings.master_key, ctx.path.slice('/downloads/'.length), clock.now())
     if (link === null) {
-      const { allowed, headers } = countBadCredential(services, ctx.req)
+      const { allowed, headers } = await countBadCredential(services, ctx.req)
       ctx.set(headers)
       const refusal = allowed
         ? notFound('this link')

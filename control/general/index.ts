@@ -6,12 +6,12 @@ import { pipeline } from '../http/pipeline.ts'
 import { isRefusal } from '../http/reply.ts'
 import { refusalOf } from '../http/send.ts'
 import type { HttpServices } from '../http/services.ts'
+import type { RequestWindow } from '../http/window.ts'
 import { authenticate, basicCredentials } from '../voice/basic.ts'
 import { isVoiceRefusal } from '../voice/errors.ts'
 import { type CallEnvironment, error, errorOf, type GeneralContext, type GeneralError, isError } from './environment.ts'
 import { live } from './live.ts'
 import { sandbox } from './sandbox.ts'
-import { createWindows, type RequestWindow } from './window.ts'
 
 const RATE: RequestWindow = { requests: 600, seconds: 60 }
 const readBody = createBodyReader(64 * 1024)
@@ -36,7 +36,7 @@ export const generalHandlers = (
 
 function handler(prefix: string, environment: CallEnvironment, services: HttpServices, rate: RequestWindow): Handler {
   const { clock } = services
-  const windows = createWindows(rate)
+  const windows = services.limits.window(prefix, rate)
   const matcher = matcherOf(environment)
   return pipeline<Answer, GeneralError>({
     isRefusal: isError,
@@ -51,14 +51,14 @@ function handler(prefix: string, environment: CallEnvironment, services: HttpSer
       const username = basicCredentials(ctx.req)?.username ?? ''
       const account = /^AC[0-9a-f]{32}$/.test(username) ? await authenticate(ctx.req, username, services) : null
       if (account !== null && !isVoiceRefusal(account)) return { account }
-      const { allowed, headers } = countBadCredential(services, ctx.req)
+      const { allowed, headers } = await countBadCredential(services, ctx.req)
       if (!allowed) return error(429, 'rate_limited', 'Too many requests without a good credential.', headers)
       return error(401, 'unauthenticated', 'Send the account identifier and its auth token by Basic authentication.', {
         'WWW-Authenticate': 'Basic realm="strowger"',
       })
     })
-    .check('rate', ({ ctx, account }) => {
-      const { allowed, headers } = windows.take(account.account_sid, clock.monotonic_ms(), clock.now())
+    .check('rate', async ({ ctx, account }) => {
+      const { allowed, headers } = await windows.take(account.account_sid, clock.monotonic_ms(), clock.now())
       ctx.set({ ...headers })
       return allowed ? null : error(429, 'rate_limited', 'Too many requests: wait until the window resets.')
     })

@@ -13,4 +13,4 @@ export const BAD_CREDENTIALS: RateLimit = { burst: 100, per_second: 1 }
 export const countBadCredential = (
   { bad_credentials, clock }: Pick<HttpServices, 'bad_credentials' | 'clock'>,
   request: IncomingMessage,
-): RateVerdict => bad_credentials.take(addressGroup(request), clock.monotonic_ms(), clock.now())
+): RateVerdict | Promise<RateVerdict> => bad_credentials.take(addressGroup(request), clock.monotonic_ms(), clock.now())

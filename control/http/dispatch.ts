@@ -8,7 +8,7 @@ import { idempotencyKeyOf } from './idempotency.ts'
 import { ifMatchOf } from './if-match.ts'
 import { createMatcher } from './matcher.ts'
 import { pipeline } from './pipeline.ts'
-import { createRateLimiter, type RateLimit, type RateVerdict } from './rate-limit.ts'
+import type { RateLimit, RateVerdict } from './rate-limit.ts'
 import { isRefusal, notFound, type Refusal, refuse } from './reply.ts'
 import type { Answer, Route } from './route.ts'
 import { refusalOf, sendAnswer, sendRefusal } from './send.ts'
@@ -36,8 +36,8 @@ const STRANGERS: RateLimit = { burst: 30, per_second: 1 }
 export function apiHandler(api: Api, services: HttpServices): (ctx: ParameterizedContext) => Promise<void> {
   const { clock, settings } = services
   const find = finder(api)
-  const limiter = createRateLimiter(api.rate_limit)
-  const strangers = createRateLimiter(STRANGERS)
+  const limiter = services.limits.bucket(api.prefix, api.rate_limit)
+  const strangers = services.limits.bucket(`${api.prefix} anonymous`, STRANGERS)
   const readBody = createBodyReader(api.max_body_bytes ?? MAX_BODY_BYTES)
   const known = pipeline<Answer, Refusal>({
     isRefusal,
@@ -52,11 +52,11 @@ export function apiHandler(api: Api, services: HttpServices): (ctx: Parameterize
     .gather('credential', async ({ ctx, route }) => {
       const caller = await api.authenticate(ctx.req, route)
       if (!isRefusal(caller)) return { caller }
-      return overRate(ctx, countBadCredential(services, ctx.req), 'of requests from this address') ?? caller
+      return overRate(ctx, await countBadCredential(services, ctx.req), 'of requests from this address') ?? caller
     })
-    .check('rate', ({ ctx, route, caller }) => {
+    .check('rate', async ({ ctx, route, caller }) => {
       const bucket = route.anonymous ? strangers : limiter
-      return overRate(ctx, bucket.take(caller.id, clock.monotonic_ms(), clock.now()), 'of this credential')
+      return overRate(ctx, await bucket.take(caller.id, clock.monotonic_ms(), clock.now()), 'of this credential')
     })
   return judged(known, services).answer('route', ready => carryOut(ready, services, api.check_replies ?? false))
 }

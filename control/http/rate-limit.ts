@@ -13,15 +13,20 @@ export interface RateVerdict {
 
 export interface RateLimiter {
   /** Takes one token of `key`. `now_ms` is monotonic; `epoch_ms` is the base of the X-RateLimit-Reset header. */
-  take(key: string, now_ms: number, epoch_ms: number): RateVerdict
+  take(key: string, now_ms: number, epoch_ms: number): RateVerdict | Promise<RateVerdict>
   /** Refills the bucket of `key`. */
   forget(key: string): void
+}
+
+/** A limiter that waits for nobody. */
+interface OwnLimiter extends RateLimiter {
+  take(key: string, now_ms: number, epoch_ms: number): RateVerdict
 }
 
 const MAX_KEYS = 20_000
 
 /** Keeps a token bucket for each key in memory; a restart resets them. The least recently used key is evicted first. */
-export function createRateLimiter({ burst, per_second }: RateLimit): RateLimiter {
+export function createRateLimiter({ burst, per_second }: RateLimit): OwnLimiter {
   const buckets = boundedMap<string, { readonly tokens: number; readonly at_ms: number }>(MAX_KEYS)
   return {
     forget: key => {
@@ -34,13 +39,28 @@ export function createRateLimiter({ burst, per_second }: RateLimit): RateLimiter
       const left = allowed ? tokens - 1 : tokens
       buckets.set(key, { tokens: left, at_ms: now_ms })
       const full_in_seconds = (burst - left) / per_second
-      const headers: Record<string, string> = {
-        'X-RateLimit-Limit': String(burst),
-        'X-RateLimit-Remaining': String(Math.floor(left)),
-        'X-RateLimit-Reset': String(Math.ceil(epoch_ms / 1000 + full_in_seconds)),
-      }
-      if (!allowed) headers['Retry-After'] = String(Math.max(1, Math.ceil((1 - left) / per_second)))
-      return { allowed, headers }
+      const wait_s = (1 - left) / per_second
+      return { allowed, headers: headersOf({ burst, left, full_in_seconds, epoch_ms, allowed, wait_s }) }
     },
   }
+}
+
+/** What a client is told of its limit. */
+export function headersOf(limit: {
+  readonly burst: number
+  readonly left: number
+  readonly full_in_seconds: number
+  readonly epoch_ms: number
+  readonly allowed: boolean
+  /** When the next request is allowed. */
+  readonly wait_s: number
+}): Record<string, string> {
+  const { burst, left, full_in_seconds, epoch_ms, allowed, wait_s } = limit
+  const headers: Record<string, string> = {
+    'X-RateLimit-Limit': String(burst),
+    'X-RateLimit-Remaining': String(Math.floor(left)),
+    'X-RateLimit-Reset': String(Math.ceil(epoch_ms / 1000 + full_in_seconds)),
+  }
+  if (!allowed) headers['Retry-After'] = String(Math.max(1, Math.ceil(wait_s)))
+  return headers
 }

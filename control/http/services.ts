@@ -7,6 +7,7 @@ import type { State } from '../../core/state/index.ts'
 import type { Listeners } from '../live/listeners.ts'
 import type { Mp3Encoder } from '../mp3/encoder.ts'
 import type { Computations } from './computations.ts'
+import type { RequestLimits } from './limits.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import type { WrittenTexts } from './written-texts.ts'
 
@@ -25,6 +26,8 @@ export interface Services {
 
 /** Adds the services that live as long as the HTTP server. */
 export interface HttpServices extends Services {
+  /** Makes the limits that are named where they are used. */
+  readonly limits: RequestLimits
   /** Limits failed sign-ins by account and address. */
   readonly sign_ins: RateLimiter
   /** Limits requests without a valid credential by address, over all APIs. */

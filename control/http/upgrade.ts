@@ -31,7 +31,7 @@ export async function entering(
     return refuse('role_forbidden', { value: 'another site' }, { detail: 'The Origin is not this host.' })
   const caller = await authenticate(request)
   if (!isRefusal(caller)) return caller
-  const { allowed, headers } = countBadCredential(services, request)
+  const { allowed, headers } = await countBadCredential(services, request)
   return allowed ? caller : refuse('rate_limited', { value: 'of requests from this address' }, { headers })
 }
 

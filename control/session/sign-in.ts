@@ -45,7 +45,7 @@ export async function checkSignIn(
 ): Promise<SignedIn | Refusal> {
   const { state, clock, sign_ins } = services
   const key = `${address} ${given.email.toLowerCase()}`
-  const { allowed, headers } = sign_ins.take(key, clock.monotonic_ms(), clock.now())
+  const { allowed, headers } = await sign_ins.take(key, clock.monotonic_ms(), clock.now())
   if (!allowed) return refuse('account_locked', { value: 'from this address' }, { headers })
   const member = await findMemberByEmail(state.db, given.email)
   const right = await passwordMatches(given.password, member?.password_hash ?? NOBODYS_HASH)
@@ -85,7 +85,7 @@ export async function provenFactor(
 ): Promise<SecondFactor | false | Refusal<'account_locked'>> {
   const { state, clock, sign_ins } = services
   const key = `code of ${member_id}`
-  const { allowed, headers } = sign_ins.take(key, clock.monotonic_ms(), clock.now())
+  const { allowed, headers } = await sign_ins.take(key, clock.monotonic_ms(), clock.now())
   if (!allowed) return refuse('account_locked', { value: 'codes of this account' }, { headers })
   const factor = await (app ? codeAccepted : secondFactor)(services, await securityOf(state.db, member_id), given)
   if (factor) sign_ins.forget(key)

@@ -4,7 +4,7 @@ import { countBadCredential } from '../http/bad-credentials.ts'
 import { errorsIn } from '../http/errors-in.ts'
 import { createMatcher } from '../http/matcher.ts'
 import { pipeline } from '../http/pipeline.ts'
-import { createRateLimiter, type RateLimit } from '../http/rate-limit.ts'
+import type { RateLimit } from '../http/rate-limit.ts'
 import { Refused } from '../http/reply.ts'
 import { refusalOf } from '../http/send.ts'
 import type { HttpServices, Services } from '../http/services.ts'
@@ -67,7 +67,7 @@ export function voiceHandler(api: VoiceApi, services: HttpServices): (ctx: Param
       return 'route' in wide && wide.route.extended ? notProxied('This path is not served.') : spec(method, below)
     },
   }
-  const limiter = createRateLimiter(api.rate_limit)
+  const limiter = services.limits.bucket('/2010-04-01', api.rate_limit)
   return pipeline<VoiceAnswer, VoiceRefusal>({
     isRefusal: isVoiceRefusal,
     failed: (error, at) => unexpected(error, services, at),
@@ -82,11 +82,11 @@ export function voiceHandler(api: VoiceApi, services: HttpServices): (ctx: Param
     .gather('credential', async ({ ctx, account_sid }) => {
       const account = await authenticate(ctx.req, account_sid, services)
       if (!isVoiceRefusal(account)) return { account }
-      const { allowed, headers } = countBadCredential(services, ctx.req)
+      const { allowed, headers } = await countBadCredential(services, ctx.req)
       return allowed ? account : numbered(20429, 'Too many requests without a good credential.', { headers })
     })
-    .check('rate', ({ account }) => {
-      const { allowed, headers } = limiter.take(account.account_sid, clock.monotonic_ms(), clock.now())
+    .check('rate', async ({ account }) => {
+      const { allowed, headers } = await limiter.take(account.account_sid, clock.monotonic_ms(), clock.now())
       return allowed ? null : numbered(20429, 'Too many requests of this account.', { headers })
     })
     .gather('path and method', ({ ctx, below, account }) =>

@@ -1,6 +1,7 @@
 import type { BusBridge } from '../runtime/bus.ts'
 import type { Config } from '../runtime/config.ts'
 import type { Log } from '../runtime/log.ts'
+import type { RateStore } from '../runtime/rate-store.ts'
 import { redisPrefix } from '../runtime/secrets.ts'
 import type { RowReader, State } from './port.ts'
 import type { Migrates } from './postgres/shared-schema.ts'
@@ -107,4 +108,25 @@ export async function openBridge(shared: Shared, log: Log): Promise<BusBridge | 
   }
   const { openRings } = await import('./postgres/store.ts')
   return openRings(database_url, log)
+}
+
+/**
+ * Opens what counts requests for all machines that share a database: Redis when there is one, and the database while it
+ * is away. Null: no database is shared. @throws StartRefused
+ */
+export async function openRates(shared: Shared, log: Log): Promise<RateStore | null> {
+  const { database_url, redis_url, master_key } = shared
+  if (database_url === null) return null
+  const { PostgresRates } = await import('./postgres/rates.ts')
+  const rates = new PostgresRates(database_url)
+  if (redis_url === null) return rates
+  const { RedisRates } = await import('../runtime/redis/rates.ts')
+  const first = new RedisRates({ url: redis_url, prefix: redisPrefix(master_key), log })
+  return {
+    draw: asks => first.draw(asks).catch(() => rates.draw(asks)),
+    prune: () => rates.prune(),
+    close: async () => {
+      await Promise.all([first.close(), rates.close()])
+    },
+  }
 }

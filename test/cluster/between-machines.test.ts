@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { tone } from '../support/audio.ts'
 import { ConnectedPhone } from '../support/connected-phone.ts'
 import t from '../support/harness/index.ts'
@@ -5,6 +6,7 @@ import { digestAnswer, openPhone } from '../support/phone.ts'
 import { freePort } from '../support/ports.ts'
 import { postgresDatabase } from '../support/postgres.ts'
 import { recordsSound } from '../support/recordings.ts'
+import { requested } from '../support/requested.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
 import { type Line, openSoftphone } from '../support/softphone.ts'
 import { addTenant } from '../support/tenants.ts'
@@ -125,6 +127,21 @@ t.test('what crosses machines', async t => {
     Object.assign(at, { host: a.sip.host, port: a.sip.port })
     const again = await phone.register({ cseq: 3, contact, authorization })
     t.equal(again.status, 401, 'an answer that was heard on the wire is refused where it came from')
+  })
+
+  t.test('an address that guesses keys has one limit on both machines, and customers pass', async t => {
+    const began_ms = performance.now()
+    const guess = async (w: World): Promise<number> => {
+      const headers = { Authorization: `Bearer ${randomUUID()}` }
+      return (await requested(`${w.base_url}/v1/calls`, { method: 'GET', headers })).status
+    }
+    const found = await Promise.all([a, b].flatMap(w => Array.from({ length: 150 }, () => guess(w))))
+    const judged = found.filter(status => status === 401).length
+    t.equal(found.filter(status => status === 429).length, found.length - judged)
+    // One more may be tried each second. A machine may hold five that the other one would have needed.
+    const refilled = Math.ceil((performance.now() - began_ms) / 1000)
+    t.ok(judged >= 90 && judged <= 100 + refilled, `${judged} of ${found.length} guesses were judged`)
+    for (const w of [a, b]) t.equal((await w.manage('GET', '/calls')).status, 200)
   })
 
   t.test('a re-INVITE and a BYE at the wrong edge reach the call', async t => {

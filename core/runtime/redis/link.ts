@@ -34,11 +34,15 @@ export class RedisLink {
   #closed = false
   #told_lost = false
   #connecting: Promise<void>
+  /** The first attempt is over. */
+  #tried = false
 
   constructor(settings: Settings) {
     this.#settings = settings
     this.#clock = settings.clock ?? systemClock
-    this.#connecting = this.#connect()
+    this.#connecting = this.#connect().finally(() => {
+      this.#tried = true
+    })
     this.#ask = this.#clock.every(ASK_MS, () => void this.run(client => client.ping()).catch(() => undefined))
   }
 
@@ -47,8 +51,9 @@ export class RedisLink {
     return this.#client !== null
   }
 
-  /** Asks the server. A connection that fails, or answers late, is given up. */
+  /** Asks the server, at first when it has been reached. A connection that fails, or answers late, is given up. */
   async run<T>(ask: (client: RedisClient) => Promise<T>, within_ms = ANSWER_MS): Promise<T> {
+    if (!this.#tried) await this.#within(within_ms, this.#connecting)
     const client = this.#client
     if (!client) throw new Error('the Redis server is away')
     try {

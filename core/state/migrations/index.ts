@@ -34,6 +34,7 @@ import * as machines from './0044-machines.ts'
 import * as proofOfTheKey from './0045-proof-of-the-key.ts'
 import * as attestedNodes from './0047-attested-nodes.ts'
 import * as queuesOfNodes from './0048-queues-of-nodes.ts'
+import * as rateBuckets from './0051-rate-buckets.ts'
 import * as contractsOfMachines from './0052-contracts-of-machines.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
@@ -73,6 +74,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0045-proof-of-the-key': proofOfTheKey,
   '0047-attested-nodes': attestedNodes,
   '0048-queues-of-nodes': queuesOfNodes,
+  '0051-rate-buckets': rateBuckets,
   '0052-contracts-of-machines': contractsOfMachines,
 }
 

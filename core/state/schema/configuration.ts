@@ -382,6 +382,17 @@ export interface NonceClaimTable {
   expires_at: Instant
 }
 
+/** What is left of a limit that machines share. */
+export interface RateBucketTable {
+  name: string
+  /** Requests left at `at_ms`. */
+  millionths: number
+  /** When it was counted; of a window, when that began. Milliseconds of the server's clock. */
+  at_ms: number
+  /** From then on, no row says the same. */
+  full_at_ms: number
+}
+
 /** A node's applied revision of a resource. The lowest of all live nodes is effective (design section 8). */
 export interface ApplyReportTable {
   node_id: string

@@ -39,6 +39,7 @@ export interface Schema {
   store_clock: configuration.StoreClockTable
   task_lease: configuration.TaskLeaseTable
   nonce_claim: configuration.NonceClaimTable
+  rate_bucket: configuration.RateBucketTable
   edge_link: configuration.EdgeLinkTable
   apply_report: configuration.ApplyReportTable
   idempotency: configuration.IdempotencyTable

@@ -1,5 +1,6 @@
 import { BAD_CREDENTIALS } from '../../../control/http/bad-credentials.ts'
 import { createComputations } from '../../../control/http/computations.ts'
+import { limitsBy } from '../../../control/http/limits.ts'
 import { perform } from '../../../control/http/perform.ts'
 import { createRateLimiter } from '../../../control/http/rate-limit.ts'
 import { isRefusal } from '../../../control/http/reply.ts'
@@ -30,7 +31,12 @@ const kitchen = await kitchenOf(w, 'Ada Operator')
 const me = await signIn(w)
 const limiter = createRateLimiter(BAD_CREDENTIALS)
 const listeners = new Listeners(w.clock)
-const limits = { sign_ins: limiter, bad_credentials: limiter, computations: createComputations() }
+const limits = {
+  limits: limitsBy(null),
+  sign_ins: limiter,
+  bad_credentials: limiter,
+  computations: createComputations(),
+}
 const services = { ...w, ...limits, mp3: createMp3Encoder(), listeners, texts: new WrittenTexts() }
 /** The caller that a command is: the Unix user who runs it (bin/operator-route.ts). */
 const command = operatorCaller({ id: 'unix:root', name: 'root', detail: 'command line', scopes: OPERATOR_SCOPES })

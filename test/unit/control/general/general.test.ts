@@ -1,5 +1,5 @@
 import { FLOWS, simulatedStatus } from '../../../../control/general/simulate.ts'
-import { createWindows } from '../../../../control/general/window.ts'
+import { createWindows } from '../../../../control/http/window.ts'
 import { readCallRequest } from '../../../../core/domain/calls/request.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
