@@ -128,8 +128,12 @@ export class CommandTaker {
     return this.#shared.visits.ask(call_sid, { kind: 'recording', command })
   }
 
-  /** Ends a call that has not started: it is queued, or waits for an earlier command. */
+  /**
+   * Ends a call that has not started: it is queued, waits for an earlier command, or was just admitted. The last one is
+   * ended again when it begins.
+   */
   async #unplaced(sid: string): Promise<string> {
+    this.#ctx.calls.hangUpAtBegin(sid)
     if (await this.#originator.cancel(sid)) return 'done'
     const row = await findCall(this.#ctx.state.db, sid)
     if (!row || row.ended_at !== null) return 'call_ended'

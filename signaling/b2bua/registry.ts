@@ -1,3 +1,4 @@
+import { boundedMap } from '../../core/domain/bounded-map.ts'
 import type { PauseBehavior, PausedBy } from '../../core/domain/calls/recording-pauses.ts'
 import type { Call } from './call.ts'
 
@@ -16,10 +17,15 @@ interface LiveActivity {
   stop(): void
 }
 
+/** More commands than this do not reach calls that are about to begin. */
+const MOST_HUNG_UP = 10_000
+
 /** The live calls of this node, by sid. A call adds itself when it is created and is removed when it has ended. */
 export class CallRegistry {
   readonly #calls = new Map<string, Call>()
   readonly #idle = new Set<() => void>()
+  /** Calls without a leg that a command has ended. One of them may be about to begin: its media opens. */
+  readonly #hungUp = boundedMap<string, true>(MOST_HUNG_UP)
   /** The recordings that run, by sid. That of a conference may outlive its call. */
   readonly recordings = new Map<string, LiveRecording>()
   /** Streams, recording servers, transcriptions and subscriptions that run, by sid. */
@@ -41,6 +47,13 @@ export class CallRegistry {
 
   add(call: Call): void {
     this.#calls.set(call.sid, call)
+    // The call is still being made.
+    if (this.#hungUp.delete(call.sid)) queueMicrotask(() => void call.end({ cause: 'api' }))
+  }
+
+  /** Ends a call that is not in the registry, should it begin after all. */
+  hangUpAtBegin(sid: string): void {
+    this.#hungUp.set(sid, true)
   }
 
   remove(sid: string): void {

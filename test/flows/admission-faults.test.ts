@@ -1,3 +1,4 @@
+import { insertCommand } from '../../core/state/calls/calls.ts'
 import { wrongCounters } from '../../core/state/calls/counters.ts'
 import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import { openAgent, place, sdpOf } from '../support/agents.ts'
@@ -132,6 +133,30 @@ t.test('admission during faults', async t => {
     next.hangUp()
     await record((await newest()).sid)
     await nothingIsTaken(t)
+  })
+
+  t.test('a call that a command ends while its media opens does not begin', async t => {
+    const first = (await newest()).position
+    const rung = target.invites.length
+    const media = w.pid('media')
+    process.kill(media, 'SIGSTOP')
+    try {
+      const placed = call()
+      const { sid } = await until('it is admitted', async () => {
+        const row = await newest()
+        return row.position > first && row
+      })
+      await w.state.transaction(trx => insertCommand(trx, sid, 'hangup', { reason: 'contained' }, Date.now()))
+      await record(sid)
+      process.kill(media, 'SIGCONT')
+      t.equal((await placed).status, 487, 'its caller is told')
+      t.equal(target.invites.length, rung, 'and its target never rang')
+      t.match(await record(sid), { status: 'canceled', ended_by: 'api', answered_at: null })
+      await w.untilNone('media_ports_in_use')
+      await nothingIsTaken(t)
+    } finally {
+      process.kill(media, 'SIGCONT')
+    }
   })
 
   t.test(`kill -9 of signaling with ${KILLED_CALLS} calls up: everything is back within 30 s`, async t => {
