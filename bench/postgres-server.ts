@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const PROGRAMS = '/usr/lib/postgresql'
+/** How the names of servers' folders begin, before the pid of the process that made them. */
+export const SERVER_FOLDER = 'strowger-postgres-'
 /** Servers refuse to run as root. Debian's package makes this user. */
 const USER = 'postgres'
 
@@ -25,15 +27,18 @@ interface PostgresServer {
 interface Making {
   readonly port: number
   readonly settings: Readonly<Record<string, string | number>>
+  /** The folder in which its own is made; by default that of temporary files. */
+  readonly within?: string
   /** The port of the primary whose standby it is, from a copy of its data. */
   readonly standby_of?: number
   /** Changes the data before the first start. */
   readonly prepare?: ((data: string) => void) | undefined
 }
 
-export async function startPostgres({ port, settings, prepare, standby_of }: Making): Promise<PostgresServer> {
+export async function startPostgres(making: Making): Promise<PostgresServer> {
+  const { port, settings, within = tmpdir(), prepare, standby_of } = making
   const bin = join(PROGRAMS, newest(readdirSync(PROGRAMS)), 'bin')
-  const folder = mkdtempSync(join(tmpdir(), 'strowger-postgres-'))
+  const folder = mkdtempSync(join(within, `${SERVER_FOLDER}${process.pid}-`))
   const user = unprivileged()
   if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid)
   const data = join(folder, 'data')

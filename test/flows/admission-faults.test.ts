@@ -17,7 +17,7 @@ const TARGET = '127.0.0.62'
 const KILLED_CALLS = 200
 
 t.test('admission during faults', async t => {
-  const w = await sharedWorld(t, { rtp_ports: 2 * 4 * KILLED_CALLS })
+  const w = await sharedWorld(t)
   const { db } = w.state
   await rated(w)
   let take = (call: UserAgentCall): void => call.answer({ body: sdpOf(TARGET) })

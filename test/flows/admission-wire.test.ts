@@ -13,8 +13,7 @@ import { webServer } from '../support/web.ts'
 const WORLD = '+2348030004711'
 
 t.test('routing and ceilings over SIP', async t => {
-  // Every leg of the calls below needs a port pair.
-  const w = await sharedWorld(t, { rtp_ports: 1600 })
+  const w = await sharedWorld(t)
   const { db } = w.state
   const own = w.numbers[1] ?? ''
   let address = 50

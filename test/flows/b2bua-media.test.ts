@@ -1,5 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
+import { INFO_ECHO_MS } from '../../core/domain/calls/key-echo.ts'
 import { mediaQualityOf } from '../../core/state/calls/media-quality.ts'
 import { Peer, reply, starts } from '../conformance/edge/peer.ts'
 import { encodeG711, tone } from '../support/audio.ts'
@@ -19,6 +20,28 @@ import type { World } from '../support/world.ts'
 // softphones, the trunk's peer and its target, measure tones.
 
 const CALLED = '+2348030004711'
+/**
+ * Sends a key in both ways, as some telephones do, and another key after it. Resolves with how often the first one was
+ * heard. After a stop of a process that is longer than an echo may take, the second way is another press, so it tries
+ * again.
+ */
+async function inBothWays(from: Line, to: Line): Promise<number> {
+  for (const [key, after] of [
+    ['9', '3'],
+    ['8', '2'],
+    ['4', '1'],
+  ] as const) {
+    const begun_ms = performance.now()
+    await from.press(key)
+    await from.send('INFO', { body: key, content_type: 'application/dtmf' })
+    await from.press(after)
+    const count = (wanted: string) => to.rtp.keys().filter(heard => heard.key === wanted).length
+    await until('the next key is heard', () => count(after) > 0)
+    if (performance.now() - begun_ms < INFO_ECHO_MS) return count(key)
+  }
+  throw new Error('three keys took too long to be one press each')
+}
+
 /** Nigeria's ring tone (ITU-T E.180 Supplement 2). */
 const RINGING_HZ = 425
 
@@ -298,17 +321,14 @@ t.test('media between two legs', async t => {
       await until('the key is heard', () => to.rtp.keys().some(({ key }) => key === '5'))
       await from.send('INFO', { body: 'Signal=7\r\nDuration=160\r\n', content_type: 'application/dtmf-relay' })
       await until('the key of the INFO is heard', () => to.rtp.keys().some(({ key }) => key === '7'))
-      // A telephone that sends its keys in both ways.
-      await from.press('9')
-      await from.send('INFO', { body: '9', content_type: 'application/dtmf' })
       await from.rtp.sendKey('6', 100, { moving: true })
-      await from.press('3')
-      await until('the last key is heard', () => to.rtp.keys().some(({ key }) => key === '3'))
+      await until('the moving key is heard', () => to.rtp.keys().some(({ key }) => key === '6'))
       t.same(
         to.rtp.keys().map(({ key }) => key),
-        ['5', '7', '9', '6', '3'],
+        ['5', '7', '6'],
         'each key once',
       )
+      t.equal(await inBothWays(from, to), 1, 'a key in both ways counts once')
       t.equal(to.requests.length, 0, 'no INFO of ours')
     }
     near.hangUp()

@@ -31,8 +31,7 @@ const TOGETHER = 8
 const codeOf = (uri = ''): number => Number(/(\d{3})@/.exec(uri)?.[1])
 
 t.test('stories of the B2BUA', async t => {
-  // This test has more legs than a small block has ports.
-  const w = await sharedWorld(t, { rtp_ports: 2200 })
+  const w = await sharedWorld(t)
   await t.test('each story runs over each of its transports', { jobs: 6 }, async t => {
     // The longest stories run first.
     for (const story of [...ENDING, ...SETUP, ...DIALOG, ...HEADERS])

@@ -65,8 +65,7 @@ async function caller(phone: Phone, secrets: { username: string; password: strin
 }
 
 t.test('a stolen password does little damage: its prefix is closed automatically', async t => {
-  // The drill and the later calls need unused ports.
-  const w = await sharedWorld(t, { rtp_ports: CALLS * 4 + 100 })
+  const w = await sharedWorld(t)
   await priced(w)
   await w.state.db.updateTable('project').set({ open_risks: '["satellite"]' }).execute()
   const target = await sipp(t, {

@@ -5,12 +5,12 @@ import type { State, Trx } from '../../core/state/index.ts'
 import { atProcessEnd, type Test } from './harness/index.ts'
 import { addTenant } from './tenants.ts'
 import { until } from './wait.ts'
-import { openWorld, RTP_PORTS, type World } from './world.ts'
+import { openWorld, type World } from './world.ts'
 
-interface Platform {
-  readonly opened: ReturnType<typeof openWorld>
-  readonly rtp_ports: number
-}
+type Platform = ReturnType<typeof openWorld>
+
+/** Enough for the story with the most legs after another one: a port is not reused within half a minute. */
+const STORY_PORTS = 2600
 
 /** The platform of this process, from its first story on. */
 let running: Platform | null = null
@@ -30,15 +30,13 @@ const OF_ALL = [
  * Gives the story a customer of its own, with ten numbers and recording consent, on a platform that all stories of
  * this process share: a start costs more than most stories. Stories of one process run one after the other, so the
  * story has the platform for itself. At its end it must leave no call; the invariants are checked and its trunks are
- * released. After a story that failed, the next one gets a fresh platform, and so does one that needs more
- * `rtp_ports`: a port is not reused within half a minute. A story that changes settings, drains processes, or stands
- * for the demo project, starts its own `world`.
+ * released. After a story that failed, the next one gets a fresh platform. A story that changes settings, drains
+ * processes, or stands for the demo project, starts its own `world`.
  */
-export async function sharedWorld(t: Test, { rtp_ports = RTP_PORTS } = {}): Promise<World> {
-  if (running && running.rtp_ports < rtp_ports) await stop(running)
-  running ??= start(rtp_ports)
+export async function sharedWorld(t: Test): Promise<World> {
+  running ??= start()
   const mine = running
-  const { w: platform } = await mine.opened
+  const { w: platform } = await mine
   const customer = await addTenant(platform.state, platform.master_key, numbersOf(++customers), `Customer ${customers}`)
   const consent = { project_id: customer.project_id, accepted_at: new Date().toISOString(), accepted_by: 'x' }
   await platform.state.transaction(trx => acceptRecordingConsent(trx, { ...consent, terms_version: TERMS_VERSION }))
@@ -66,8 +64,8 @@ export async function sharedWorld(t: Test, { rtp_ports = RTP_PORTS } = {}): Prom
   return w
 }
 
-function start(rtp_ports: number): Platform {
-  const platform = { opened: openWorld({ rtp_ports }), rtp_ports }
+function start(): Platform {
+  const platform = openWorld({ rtp_ports: STORY_PORTS })
   atProcessEnd(() => stop(platform))
   return platform
 }
@@ -75,7 +73,7 @@ function start(rtp_ports: number): Platform {
 async function stop(platform: Platform): Promise<void> {
   if (running !== platform) return
   running = null
-  await (await platform.opened).close()
+  await (await platform).close()
 }
 
 /** Ten numbers in Lagos that no other customer has. */
