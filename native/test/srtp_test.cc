@@ -8,6 +8,7 @@
 #include "../src/core/bytes.h"
 #include "../src/core/rtp.h"
 #include "../src/core/srtp.h"
+#include "../src/core/srtp_receiver.h"
 #include "check.h"
 
 using namespace media;
@@ -174,6 +175,33 @@ void reordering() {
   check::ok(all, "the roll-over counter survives 66 wraps, each crossed out of order");
 }
 
+/** A peer gets a new key in a call whose sequence numbers have wrapped, and goes on counting or begins again. */
+void rekeyed(const SrtpSuiteFacts& facts, bool goes_on) {
+  StreamConfig config;
+  config.secured = true;
+  config.suite = facts.suite;
+  config.receive_key.assign(facts.key_bytes + facts.salt_bytes, 1);
+  SrtpReceiver in;
+  in.describe(config, 0);
+  auto old_key = SrtpContext::make(facts.suite, config.receive_key.data(), config.receive_key.size());
+  const auto passes = [&in](SrtpContext& out, uint32_t index) {
+    auto p = clear_rtp(static_cast<uint16_t>(index));
+    size_t n = out.protect(p.data(), kRtpHeader + 160);
+    const bool heard = in.unprotect(p.data(), n, 1) == SrtpResult::ok && n == kRtpHeader + 160;
+    return heard && p[kRtpHeader + 1] == static_cast<uint8_t>(7 + index);
+  };
+  bool all = true;
+  for (uint32_t index = 65'500; index < 65'600; ++index) all = passes(*old_key, index) && all;
+  config.receive_key.assign(facts.key_bytes + facts.salt_bytes, 2);
+  in.describe(config, 1);
+  for (uint32_t index = 65'600; index < 65'610; ++index) all = passes(*old_key, index) && all;
+  auto new_key = SrtpContext::make(facts.suite, config.receive_key.data(), config.receive_key.size());
+  if (goes_on) new_key->preset_index(0xcafebabe, 65'609);
+  for (uint32_t index = 65'610; index < 65'650; ++index) all = passes(*new_key, index) && all;
+  check::ok(all, std::string(facts.name) + " is heard under a new key by a peer that " +
+                     (goes_on ? "goes on counting roll-overs" : "begins to count roll-overs again"));
+}
+
 std::vector<uint8_t> bytes(const std::string& hex) {
   std::vector<uint8_t> out;
   for (size_t i = 0; i + 1 < hex.size(); i += 2)
@@ -223,6 +251,7 @@ void srtp_tests() {
   for (const auto& facts : srtp_suites()) {
     against_libsrtp(facts);
     refusals(facts);
+    for (const bool goes_on : {true, false}) rekeyed(facts, goes_on);
   }
   reordering();
   srtp_shutdown();

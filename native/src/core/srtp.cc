@@ -188,9 +188,23 @@ SrtpResult SrtpContext::unprotect(uint8_t* packet, size_t& n) {
   const size_t tag_bytes = facts_->rtp_tag_bytes;
   RtpView v;
   if (n < kRtpHeader + tag_bytes || !parse_rtp_header(packet, n - tag_bytes, v)) return SrtpResult::malformed;
-  Source* s = find(v.ssrc);
+  const Source* s = find(v.ssrc);
   const uint64_t index = estimate(s, v.seq);
   if (s && !s->window.fresh(index)) return SrtpResult::replayed;
+  return open(packet, n, v, index);
+}
+
+SrtpResult SrtpContext::unprotect_after(SrtpContext& earlier, uint8_t* packet, size_t& n) {
+  RtpView v;
+  const size_t tag_bytes = facts_->rtp_tag_bytes;
+  if (n < kRtpHeader + tag_bytes || !parse_rtp_header(packet, n - tag_bytes, v)) return SrtpResult::malformed;
+  const Source* s = earlier.find(v.ssrc);
+  if (!s || find(v.ssrc)) return SrtpResult::auth_failed;
+  return open(packet, n, v, estimate(s, v.seq));
+}
+
+SrtpResult SrtpContext::open(uint8_t* packet, size_t& n, const RtpView& v, uint64_t index) {
+  const size_t tag_bytes = facts_->rtp_tag_bytes;
   const size_t plain = n - tag_bytes;
   if (facts_->gcm) {
     uint8_t iv[12];
@@ -204,6 +218,7 @@ SrtpResult SrtpContext::unprotect(uint8_t* packet, size_t& n) {
     if (CRYPTO_memcmp(tag, packet + plain, tag_bytes) != 0) return SrtpResult::auth_failed;
     if (!ctr(rtp_, v.ssrc, index, packet + v.header, plain - v.header)) return SrtpResult::malformed;
   }
+  Source* s = find(v.ssrc);
   if (!s) s = &replace(v.ssrc);
   s->last_use = ++uses_;
   s->window.take(index);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "rtp.h"
 #include "sha1.h"
 
 namespace media {
@@ -66,6 +67,11 @@ class SrtpContext {
   size_t protect(uint8_t* packet, size_t n);
   /** Authenticates and decrypts in place. `n` becomes the length of the plain packet. Changes state only on `ok`. */
   SrtpResult unprotect(uint8_t* packet, size_t& n);
+  /**
+   * The same for the first packet of an SSRC that had the key of an earlier context before, with the roll-over counter
+   * of that one. Some peers go on counting under a new key (RFC 3711 §3.3.1), others begin again.
+   */
+  SrtpResult unprotect_after(SrtpContext& earlier, uint8_t* packet, size_t& n);
   /** Encrypts RTCP in place. The buffer has room for 20 more bytes. */
   size_t protect_rtcp(uint8_t* packet, size_t n);
   SrtpResult unprotect_rtcp(uint8_t* packet, size_t& n);
@@ -93,6 +99,7 @@ class SrtpContext {
   Source* find(uint32_t ssrc);
   Source& replace(uint32_t ssrc);
   static uint64_t estimate(const Source* s, uint16_t seq);
+  SrtpResult open(uint8_t* packet, size_t& n, const RtpView& v, uint64_t index);
   bool ctr(Keys& k, uint32_t ssrc, uint64_t index, uint8_t* data, size_t n);
   bool gcm(Keys& k, const uint8_t iv[12], const uint8_t* aad, size_t aad_bytes, const uint8_t* aad2, size_t aad2_bytes,
            uint8_t* data, size_t n, uint8_t* tag, bool seal);

@@ -35,16 +35,16 @@ SrtpResult SrtpReceiver::unprotect(uint8_t* packet, size_t& n, uint64_t now_us) 
     // the previous key on a copy.
     uint8_t copy[kMaxPacket];
     std::memcpy(copy, packet, n);
-    size_t size = n;
-    if (now_->unprotect(packet, n) == SrtpResult::ok) {
+    result = now_->unprotect(packet, n);
+    if (result == SrtpResult::auth_failed) {
+      std::memcpy(packet, copy, n);
+      result = now_->unprotect_after(*before_, packet, n);
+    }
+    if (result == SrtpResult::ok) {
       before_.reset();
-      result = SrtpResult::ok;
     } else {
-      result = before_->unprotect(copy, size);
-      if (result == SrtpResult::ok) {
-        std::memcpy(packet, copy, size);
-        n = size;
-      }
+      std::memcpy(packet, copy, n);
+      result = before_->unprotect(packet, n);
       if (now_us > before_until_us_) before_.reset();
     }
   }
