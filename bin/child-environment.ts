@@ -50,7 +50,7 @@ const TLS: readonly Name[] = ['tls_cert', 'tls_key', 'acme_names', 'acme_url', '
 /** The settings that each process gets. A process that handles strangers' packets gets no secrets but its own. */
 export const READ_BY: Readonly<Record<ProcessName, readonly Name[]>> = {
   media: [...ADDRESSES, ...MEDIA, ...ENGINES, ...PROVIDERS],
-  edge: [...ADDRESSES, ...TLS, ...LINK, 'hep', 'hep_id', 'hep_password'],
+  edge: [...ADDRESSES, ...TLS, ...LINK, 'roles', 'hep', 'hep_id', 'hep_password'],
   sandbox: ADDRESSES,
   signaling: [
     ...ADDRESSES,
@@ -61,6 +61,7 @@ export const READ_BY: Readonly<Record<ProcessName, readonly Name[]>> = {
     ...LINK,
     ...OBJECT_STORE,
     'drachtio_100rel',
+    'roles',
     'link',
     'master_key',
     'database_url',
@@ -74,6 +75,7 @@ export const READ_BY: Readonly<Record<ProcessName, readonly Name[]>> = {
     ...TLS,
     ...OBJECT_STORE,
     'drachtio',
+    'roles',
     'link',
     'database_url',
     'redis_url',

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { ROLES } from '../core/domain/machines/roles.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { joinMachines, makeToken, sentencesOn } from './join.ts'
 import { print, printTable } from './operator-print.ts'
@@ -15,6 +16,7 @@ type Machine = ItemOf<'get /machines'>
 const COLUMNS: readonly Column<Machine>[] = [
   { title: 'machine', text: ({ id, here }) => (here ? `${id} (here)` : id) },
   { title: 'state', text: ({ state }) => state, states: true },
+  { title: 'roles', text: ({ roles }) => (roles.length === ROLES.length ? 'all' : roles.join(' ')) },
   { title: 'calls', text: ({ live_calls }) => String(live_calls), right: true },
   { title: 'address', text: ({ host }) => host },
   { title: 'version', text: ({ version }) => version, rank: 1 },

@@ -75,7 +75,7 @@ function finished(begun: Job): Promise<Job> {
     const lease = new TaskLease({ name: tasksOf(machine), machine, state, clock, log })
     const bus = connectBus(config.run_dir)
     const writing = callExports()
-    const services = { state, bus, clock, log, settings: { ...config, tls_cert_file: null }, objects: null }
+    const services = { state, bus, clock, log, settings: config, objects: null }
     try {
       for (let reported = -1; ; ) {
         await lease.renew()

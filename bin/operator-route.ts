@@ -106,7 +106,7 @@ function servicesOf(state: State, config: Config): { services: HttpServices; clo
   const services: HttpServices = {
     state,
     clock: state.clock,
-    settings: { ...config, tls_cert_file: null },
+    settings: config,
     objects: null,
     get bus() {
       bus ??= connectBus(config.run_dir)

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { type Config, VARIABLES } from '../core/runtime/config.ts'
+import { namesOfRoles, processesOf } from '../core/domain/machines/roles.ts'
+import { addressesOf, type Config, VARIABLES } from '../core/runtime/config.ts'
 import type { Machine } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { TREE } from '../core/runtime/tree.ts'
@@ -41,12 +42,19 @@ export const sharedNames = (): string[] =>
 const VERSION = versionAt(TREE) ?? 'unknown'
 
 /** Returns what a machine tells others of itself. Its settings are hashed with the master key, as some are secrets. */
-export const thisMachine = (config: Config, id: string): Omit<MachineRow, 'started_at' | 'seen_at'> => ({
+export const thisMachine = (
+  config: Config,
+  id: string,
+): Omit<MachineRow, 'started_at' | 'seen_at' | 'certificate'> => ({
   id,
   host: config.host,
   base_url: config.base_url,
   sip_port: config.sip_port,
-  takes_calls: config.takes_calls ? 1 : 0,
+  takes_calls: processesOf(config.roles).length > 0 ? 1 : 0,
+  roles: namesOfRoles(config.roles),
+  hosts: addressesOf(config)
+    .map(({ host }) => host)
+    .join(' '),
   version: VERSION,
   contracts: [VERSION, ...CONTRACTS].join(' '),
   settings: JSON.stringify(

@@ -26,6 +26,7 @@ import { type ProcessStanding, stand, startedWith } from './least-privilege.ts'
 import { runningSupervisor, supervisorFile, writePid } from './pid-file.ts'
 import { platformFile, writePlatform } from './platform-file.ts'
 import { internalPorts, refuseForeignAddresses } from './ports.ts'
+import { refuseRoles } from './roles.ts'
 import { orSayWhy } from './say.ts'
 import { WORDING } from './service/wording.ts'
 import { serviceManager } from './service-manager.ts'
@@ -46,6 +47,7 @@ async function up(config: Config, env: Environment): Promise<void> {
   let reload = (): void => undefined
   // From the beginning, because a signal that nobody handles ends the process.
   process.on('SIGHUP', () => reload())
+  refuseRoles(config)
   await refuseForeignAddresses(config)
   const unlock = lock(config)
   refuseState(config, unlock)
@@ -155,7 +157,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
     await askToDrain(state.db, machine_id, null)
     await putMachine(state.db, thisMachine(config, machine_id), state.clock.now())
     const demo = await seedDemo(config, state)
-    const sandbox = config.sandbox && config.takes_calls
+    const sandbox = hasSandbox(config)
     await putSandboxCarrier(state, { machine_id, host: config.bind, port: sandbox ? sandbox_port : null, now })
     const shown = demo.created || config.print_secrets
     const api_key = demo.created ? await addBootstrapKey(state, demo.project_id, now, FIRST_START) : null
@@ -164,9 +166,8 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
       '',
       'Strowger is up',
       `  HTTP       ${config.base_url}  (/v1, /2010-04-01, /healthz, /readyz, /metrics)`,
-      config.takes_calls
-        ? `  SIP        ${host}:${config.sip_port} udp, tcp   RTP ${config.rtp_ports.first}-${config.rtp_ports.last}`
-        : '  SIP        none: other machines take the calls',
+      `  SIP        ${config.roles.has('edge') ? `${host}:${config.sip_port} udp, tcp` : 'at the edges of other machines'}`,
+      `  RTP        ${config.roles.has('media') ? `${config.rtp_ports.first}-${config.rtp_ports.last}` : 'on other machines'}`,
       `  project    ${demo.project_id}`,
       `  account    ${demo.account_sid}   ${shown ? `token ${demo.auth_token}` : HIDDEN}`,
       `  numbers    ${demo.numbers[0]} … ${demo.numbers.at(-1)}`,
@@ -194,6 +195,9 @@ function dropRights(config: Config, log: Log): ProcessStanding {
     log.warn({ why: at.why }, 'the edge, media and sandbox remain user 0, without its rights')
   return at
 }
+
+/** The sandbox carrier is called at an address of its machine. */
+const hasSandbox = ({ sandbox, roles }: Config): boolean => sandbox && roles.has('edge') && roles.has('signaling')
 
 function plans(
   config: Config,
@@ -226,7 +230,7 @@ function plans(
     name: 'signaling',
     script: 'signaling/process.js',
     ...given_to('signaling', link),
-    drains: true,
+    ...(config.roles.has('signaling') ? { drains: true } : {}),
     needs_state: true,
   }
   const control: Plan = {
@@ -243,6 +247,13 @@ function plans(
     ...given_to('sandbox', { STROWGER_SIP_PORT: String(ports.sandbox) }),
     sleeps_at: { host: config.bind, port: ports.sandbox },
   }
-  if (!config.takes_calls) return [control]
-  return [media, ...(embedded ? [edge] : []), ...(config.sandbox ? [sandbox] : []), signaling, control]
+  const { roles } = config
+  // Files, certificate and signs of life of each machine need control.
+  return [
+    ...(roles.has('media') ? [media] : []),
+    ...(embedded && (roles.has('edge') || roles.has('signaling')) ? [edge] : []),
+    ...(hasSandbox(config) ? [sandbox] : []),
+    ...(roles.has('edge') || roles.has('signaling') ? [signaling] : []),
+    control,
+  ]
 }

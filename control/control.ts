@@ -98,7 +98,14 @@ function servicesOf(options: ControlOptions): HttpServices {
   }
 }
 
-/** Starts the HTTP server of the control plane: four APIs on one port. */
+/** What a machine without the role `control` serves: who balances load and who watches ask each machine. */
+const healthAlone = (services: HttpServices): Parameters<typeof serveHttp>[0] => ({
+  upgrade: (_, socket) => void socket.destroy(),
+  pages: healthPages(services),
+  below: {},
+})
+
+/** Starts the HTTP server of the control plane: four APIs on one port, or health alone. */
 export async function startControl(options: ControlOptions): Promise<HttpServer> {
   const { settings, listen } = options
   const services = servicesOf(options)
@@ -119,33 +126,31 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
   const routes = { v1: V1_ROUTES, operator: OPERATOR_ROUTES, voice: VOICE_ROUTES }
   const references = referencesOf(routes, settings.base_url)
   const manual = createManual(() => references.flatMap(searchEntries))
-  const server = await serveHttp(
-    {
-      upgrade: (request, socket, head) => {
-        if (!ears.upgrade(request, socket, head)) events.upgrade(request, socket, head)
-      },
-      pages: {
-        ...healthPages(services),
-        '/evidence-key.pem': evidenceKeyPage(settings),
-        ...referencePages(references, manual),
-        ...guidePages(manual),
-        '/': ctx => ctx.redirect('/console/'),
-        '/console': ctx => ctx.redirect('/console/'),
-      },
-      below: {
-        '/v1': apiHandler(v1, services),
-        '/operator/v1': apiHandler({ ...v1, ...operatorApi(services) }, services),
-        '/2010-04-01': voiceHandler({ routes: VOICE_ROUTES, rate_limit, check_replies }, services),
-        ...generalHandlers(services),
-        ...consoleApis(v1, services, session),
-        '/downloads': exportDownloads(services),
-        '/console': consolePages(services, session),
-        '/documents': voiceDocumentPages(services),
-      },
+  const apis: Parameters<typeof serveHttp>[0] = {
+    upgrade: (request, socket, head) => {
+      if (!ears.upgrade(request, socket, head)) events.upgrade(request, socket, head)
     },
-    services,
-    listen,
-  )
+    pages: {
+      ...healthPages(services),
+      '/evidence-key.pem': evidenceKeyPage(settings),
+      ...referencePages(references, manual),
+      ...guidePages(manual),
+      '/': ctx => ctx.redirect('/console/'),
+      '/console': ctx => ctx.redirect('/console/'),
+    },
+    below: {
+      '/v1': apiHandler(v1, services),
+      '/operator/v1': apiHandler({ ...v1, ...operatorApi(services) }, services),
+      '/2010-04-01': voiceHandler({ routes: VOICE_ROUTES, rate_limit, check_replies }, services),
+      ...generalHandlers(services),
+      ...consoleApis(v1, services, session),
+      '/downloads': exportDownloads(services),
+      '/console': consolePages(services, session),
+      '/documents': voiceDocumentPages(services),
+    },
+  }
+  const serves = settings.roles?.has('control') ?? true
+  const server = await serveHttp(serves ? apis : healthAlone(services), services, listen)
   return {
     ...server,
     async close() {

@@ -55,7 +55,7 @@ void runProcess('control', loadConfig, async ({ config, log, metrics }) => {
     bus,
     clock: state.clock,
     log,
-    settings: { ...config, tls_cert_file: config.tls?.cert_file ?? null },
+    settings: config,
     objects: config.s3 && createObjectStore(config.s3, log),
     machines: machinesOf(config, state),
   }

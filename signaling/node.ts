@@ -1,3 +1,4 @@
+import { speaksSip } from '../core/domain/machines/roles.ts'
 import { sipRefusal } from '../core/domain/reasons/index.ts'
 import type { Bus } from '../core/runtime/bus.ts'
 import { type Clock, delay, iso } from '../core/runtime/clock.ts'
@@ -15,6 +16,7 @@ import { noteGuesser } from '../core/state/alerts/traffic-facts.ts'
 import { writeCall } from '../core/state/calls/running-calls.ts'
 import type { State } from '../core/state/index.ts'
 import { extendReservation } from '../core/state/money/reservations.ts'
+import { edgeAt } from '../core/state/nodes/machines.ts'
 import {
   endCallsOfLostNodes,
   HEARTBEAT_MS,
@@ -156,6 +158,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const authToken = (project_id: string): string | null => tokens.of(project_id)
   const { machine_id } = machine
   const others = options.nonce_key ? bus : null
+  const own_hosts = speaksSip(config.roles) ? addressesOf(config).map(({ host }) => host) : []
   const registrar = new Registrar({
     digest,
     state,
@@ -165,6 +168,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     domain: config.domain,
     authToken,
     machine_id,
+    machineAt: async host =>
+      others === null || own_hosts.includes(host) ? undefined : edgeAt(state.db, host, machine_id),
     others,
   })
   await registrar.load()
@@ -252,7 +257,10 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     sip_port: config.sip_port,
     sips_port: config.sips_port,
     data_dir: config.data_dir,
-    hosts: addressesOf(config).map(({ host }) => host),
+    // Without an edge here, that of another machine has the addresses.
+    get hosts() {
+      return own_hosts.length > 0 ? own_hosts : (sip.hosts ?? [])
+    },
     unseal: unsealed,
   })
   // Machines that share a state share their carriers, too.

@@ -1,10 +1,11 @@
 import { join } from 'node:path'
+import { runsCalls } from '../core/domain/machines/roles.ts'
 import { connectBus } from '../core/runtime/bus.ts'
 import { systemClock } from '../core/runtime/clock.ts'
-import { loadConfig } from '../core/runtime/config.ts'
+import { type Config, loadConfig } from '../core/runtime/config.ts'
 import { EDGE_SOCKET } from '../core/runtime/edge-link.ts'
 import { createHttpClient, loadUndici } from '../core/runtime/http/index.ts'
-import { runProcess, StartRefused } from '../core/runtime/lifecycle.ts'
+import { type ProcessContext, type RunningProcess, runProcess, StartRefused } from '../core/runtime/lifecycle.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import { MachineFiles } from '../core/runtime/machine-files.ts'
 import { createObjectStore } from '../core/runtime/object-store.ts'
@@ -17,12 +18,50 @@ import { exposeState } from '../core/state/nodes/metrics.ts'
 import { connectMedia } from '../media/protocol/client.ts'
 import { connectStack } from './drachtio/stack.ts'
 import { LeftDialogs } from './left-dialogs.ts'
+import { announceEdge } from './lone-edge.ts'
 import { startMessages } from './messages.ts'
 import { startSignaling } from './node.ts'
 import { serveEdge } from './serve-edge.ts'
 import { Stir } from './trunks/stir.ts'
 
-void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
+/** Machines that share a database share the nonces, too. */
+const sharedKey = ({ database_url, master_key }: Config): Buffer | null =>
+  database_url === null ? null : sharedNonceKey(master_key)
+
+function edgeOf(config: Config, parts: Pick<Parameters<typeof serveEdge>[0], 'state' | 'bus' | 'log' | 'clock'>) {
+  const { machine_id } = machineOf(config.data_dir)
+  return {
+    path: join(config.run_dir, EDGE_SOCKET),
+    edge_id: machine_id,
+    nonce_key: sharedKey(config),
+    links: config.link && { own: { machine_id, ...config.link }, key: linkKey(config.master_key) },
+    roles: config.roles,
+    ...parts,
+  }
+}
+
+/** Serves the edge of a machine whose calls run on other machines. */
+async function serveEdgeAlone({ config, log, metrics }: ProcessContext<Config>): Promise<RunningProcess> {
+  const { data_dir, database_url } = config
+  const state = await openState({ data_dir, database_url, inline_here: systemClock })
+  const { clock } = state
+  exposeState(state, metrics)
+  const bus = connectBus(config.run_dir)
+  const edge = await serveEdge(edgeOf(config, { state, bus, log, clock }))
+  const announced = announceEdge(edge, { state, machine: machineOf(data_dir), clock, log })
+  return {
+    async stop() {
+      await announced.stop()
+      await edge.stop()
+      await bus.close()
+      await state.close()
+    },
+  }
+}
+
+void runProcess('signaling', loadConfig, async context => {
+  const { config, log, metrics } = context
+  if (!runsCalls(config.roles)) return serveEdgeAlone(context)
   const { drachtio } = config
   if (!drachtio) throw new StartRefused('STROWGER_DRACHTIO: the signaling node needs HOST:PORT of a SIP server')
   const state = await openState({
@@ -41,18 +80,8 @@ void runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
   const served = servedAt(config)
   const sip = connectStack({ ...drachtio, secret, log, clock, reliable, served, keeper: left })
   const { machine_id } = machineOf(config.data_dir)
-  // Machines that share a database share the nonces, too.
-  const nonce_key = config.database_url === null ? null : sharedNonceKey(config.master_key)
-  const edge = await serveEdge({
-    path: join(config.run_dir, EDGE_SOCKET),
-    state,
-    edge_id: machine_id,
-    nonce_key,
-    links: config.link && { own: { machine_id, ...config.link }, key: linkKey(config.master_key) },
-    bus,
-    log,
-    clock,
-  })
+  const nonce_key = sharedKey(config)
+  const edge = await serveEdge(edgeOf(config, { state, bus, log, clock }))
   const machines = nonce_key && new MachineFiles(machine_id, filesKey(config.master_key), id => linkOf(state.db, id))
   const node = await startSignaling({
     config,

@@ -1,4 +1,5 @@
 import { createConnection, type Socket } from 'node:net'
+import { type Roles, runsCalls, speaksSip } from '../core/domain/machines/roles.ts'
 import type { Bus } from '../core/runtime/bus.ts'
 import type { Clock, Timer } from '../core/runtime/clock.ts'
 import type { Beat, FromEdge, MachineAt, MachinePost, ToEdge } from '../core/runtime/edge-link.ts'
@@ -8,7 +9,7 @@ import { Sleeper } from '../core/runtime/sleeper.ts'
 import { callsOfCallIds, messagesOfLostCalls } from '../core/state/calls/ladder.ts'
 import { readEdgeFacts } from '../core/state/configuration/edge-facts.ts'
 import type { State } from '../core/state/index.ts'
-import { linksOfOthers, saveEdgeLink } from '../core/state/nodes/edge-links.ts'
+import { neighboursOf, saveEdgeLink } from '../core/state/nodes/edge-links.ts'
 import { followConfiguration } from './follow-configuration.ts'
 import { keepLadder } from './ladder-keeper.ts'
 
@@ -27,7 +28,9 @@ export interface BeatLine {
   onBeat: (beat: Beat) => void
 }
 
-interface EdgeServer extends BeatLine {
+export interface EdgeServer extends BeatLine {
+  /** Whether the edge runs. */
+  readonly connected: boolean
   /** Carries notes to and from the nodes of other machines. */
   readonly post: MachinePost
   /** Stops. Resolves when the edge has handed over its pending messages, or after 2 s. */
@@ -43,6 +46,8 @@ interface EdgeServerOptions {
   readonly nonce_key: Buffer | null
   /** Where the edges of other machines reach this one, and the key of their links; null: they do not. */
   readonly links: { readonly own: MachineAt; readonly key: Buffer } | null
+  /** What this machine does. */
+  readonly roles: Roles
   readonly bus: Bus
   readonly log: Log
   readonly clock: Clock
@@ -53,7 +58,7 @@ interface EdgeServerOptions {
  * and answers its queries. Rejects when the first read of the configuration fails.
  */
 export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer> {
-  const { path, state, edge_id, nonce_key, links, bus, log, clock } = options
+  const { path, state, edge_id, nonce_key, links, roles, bus, log, clock } = options
   const ladder = keepLadder({ db: state.db, edge_id, log, clock })
   let edge: Socket | undefined
   let retry: Timer | undefined
@@ -76,8 +81,13 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
   const off = bus.on('configuration', following.look)
   await saveEdgeLink(state.db, edge_id, links?.own ?? null)
   const lookForMachines = async ({ own, key }: NonNullable<typeof links>): Promise<void> => {
-    const others = await linksOfOthers(state.db, own.machine_id)
-    const line = jsonLine({ kind: 'machines', links: { own, key: key.toString('hex'), others } } satisfies ToEdge)
+    const { others, homes, fronts } = await neighboursOf(state.db, own.machine_id, clock.now())
+    const of = {
+      homes: runsCalls(roles) ? [] : homes,
+      fronts: speaksSip(roles) ? [] : fronts,
+    }
+    const links = { own, key: key.toString('hex'), others, ...of }
+    const line = jsonLine({ kind: 'machines', links } satisfies ToEdge)
     if (line === machines) return
     machines = line
     edge?.write(machines)
@@ -128,6 +138,9 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
   }
   connect()
   const server: EdgeServer = {
+    get connected() {
+      return edge !== undefined
+    },
     beat: beat => edge && say(edge, { kind: 'beat', beat }),
     onBeat: () => undefined,
     post: {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
+import { ALL_ROLES, processesOf } from '../../core/domain/machines/roles.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { machineOf } from '../../core/runtime/machine.ts'
 import { collectMetrics } from '../../core/runtime/metrics.ts'
@@ -21,9 +22,11 @@ interface Readiness {
 
 /**
  * Reports whether calls can be placed: signaling runs and is not draining, its link to the edge and the media worker
- * are up, and the state is writable. With a machine, its own processes must do so, else those of any machine.
+ * are up, and the state is writable. With a machine, its own processes must do what its roles say, and those of any
+ * machine the rest.
  */
-async function readiness({ state, clock, log }: Services, machine_id?: string): Promise<Readiness> {
+async function readiness(services: Services, machine_id?: string): Promise<Readiness> {
+  const { state, clock, log, settings } = services
   const state_writable = await state.probe().then(
     () => true,
     err => {
@@ -31,8 +34,15 @@ async function readiness({ state, clock, log }: Services, machine_id?: string): 
       return false
     },
   )
-  const fresh = await freshKinds({ state, clock }, machine_id).catch(() => new Set<string>())
-  const checks = { state_writable, ...Object.fromEntries(NEEDED.map(kind => [kind, fresh.has(kind)])) }
+  const of = (id?: string) => freshKinds({ state, clock }, id).catch(() => new Set<string>())
+  const anywhere = await of()
+  const here = machine_id === undefined ? anywhere : await of(machine_id)
+  // What this machine leaves to others, any of them may do.
+  const own = new Set<string>(processesOf(settings.roles ?? ALL_ROLES))
+  const checks = {
+    state_writable,
+    ...Object.fromEntries(NEEDED.map(kind => [kind, (own.has(kind) ? here : anywhere).has(kind)])),
+  }
   return { ready: Object.values(checks).every(Boolean), checks }
 }
 

@@ -1,5 +1,7 @@
+import type { Roles } from '../../core/domain/machines/roles.ts'
 import type { Bus } from '../../core/runtime/bus.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
+import type { Config } from '../../core/runtime/config.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { MachineFiles } from '../../core/runtime/machine-files.ts'
 import type { ObjectStore } from '../../core/runtime/object-store.ts'
@@ -59,8 +61,11 @@ export interface ControlSettings {
   /** The database of PostgreSQL that holds the state; null or undefined: it is in the data folder. */
   readonly database_url?: string | null
   readonly run_dir: string
-  /** Certificate chain for SIP over TLS; null when the platform generated its own. */
-  readonly tls_cert_file: string | null
+  /** The operator's certificate, and how one is got by ACME; null or undefined: the platform made its own. */
+  readonly tls?: Config['tls']
+  readonly acme?: Config['acme']
+  /** What this machine does; undefined: all. */
+  readonly roles?: Roles
   readonly master_key: Buffer
   readonly allow_private_webhooks: readonly string[]
   /** Proxies whose word for a client's address is taken, in the same form. */

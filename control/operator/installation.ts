@@ -1,3 +1,4 @@
+import { processesOf, ROLES, rolesInRow } from '../../core/domain/machines/roles.ts'
 import { machineOf } from '../../core/runtime/machine.ts'
 import { listCarriers } from '../../core/state/configuration/carriers.ts'
 import type { Db } from '../../core/state/index.ts'
@@ -32,6 +33,7 @@ const Machine = resource('OperatorMachine', {
   host: Type.String(),
   base_url: Type.String(),
   sip_port: Count64,
+  roles: list(oneOf(...ROLES)),
   version: Type.String(),
   state: oneOf('running', 'draining', 'impaired', 'cut_off', 'down'),
   here: Flag,
@@ -54,6 +56,8 @@ interface Seen {
 }
 
 function presentMachine(row: MachineRow, seen: Seen): Static<typeof Machine> {
+  const roles = rolesInRow(row)
+  const needed = processesOf(roles)
   const nodes = seen.nodes.filter(({ machine_id }) => machine_id === row.id)
   const processes = aliveKinds(nodes, row.id, seen.now_ms - LOST_AFTER_MS)
   const signaling = processes.includes('signaling') ? nodes.filter(isInService) : []
@@ -64,9 +68,12 @@ function presentMachine(row: MachineRow, seen: Seen): Static<typeof Machine> {
     host: row.host,
     base_url: row.base_url,
     sip_port: row.sip_port,
+    roles: ROLES.filter(role => roles.has(role)),
     version: row.version,
     state:
-      row.takes_calls === 0 ? stateOfControl(row, seen.now_ms) : stateOf(processes, nodes, seen.now_ms - LOST_AFTER_MS),
+      needed.length === 0
+        ? stateOfControl(row, seen.now_ms)
+        : stateOf(processes, needed, nodes, seen.now_ms - LOST_AFTER_MS),
     here: row.id === seen.own?.id,
     processes,
     live_calls: nodes.reduce((sum, { id }) => sum + (seen.calls.get(id) ?? 0), 0),
@@ -80,6 +87,7 @@ function presentMachine(row: MachineRow, seen: Seen): Static<typeof Machine> {
 /** How a machine stands whose processes have given a sign of life since `since_ms`. */
 function stateOf(
   processes: readonly NodeRow['kind'][],
+  needed: readonly NodeRow['kind'][],
   nodes: readonly NodeRow[],
   since_ms: number,
 ): Static<typeof Machine>['state'] {
@@ -88,7 +96,7 @@ function stateOf(
     return heard ? 'cut_off' : 'down'
   }
   if (nodes.filter(isInService).some(({ draining_at }) => draining_at !== null)) return 'draining'
-  return WHOLE.every(kind => processes.includes(kind)) ? 'running' : 'impaired'
+  return needed.every(kind => processes.includes(kind)) ? 'running' : 'impaired'
 }
 
 /** A machine that serves the APIs alone shows by its own word that it runs. */
@@ -96,9 +104,6 @@ const stateOfControl = ({ seen_at }: MachineRow, now_ms: number): 'running' | 'd
   Date.parse(seen_at) >= now_ms - SILENT_MACHINE_MS ? 'running' : 'down'
 
 const isInService = ({ kind, lost_at }: NodeRow): boolean => kind === 'signaling' && lost_at === null
-
-/** The processes without which a machine takes no calls. */
-const WHOLE: readonly NodeRow['kind'][] = ['edge', 'media', 'signaling']
 
 async function liveCallsByNode(db: Db): Promise<ReadonlyMap<string, number>> {
   const rows = await db

@@ -17,7 +17,7 @@ import { callFields, presentCall } from './call-present.ts'
 import { type Decision, inWords, seriesOf } from './call-words.ts'
 import { presentRecording, Recording } from './recording-present.ts'
 import { route } from './route.ts'
-import { readSteps } from './script-steps.ts'
+import { type RunLogs, readSteps } from './script-steps.ts'
 
 const Text = Type.String()
 const TextOrNull = nullable(Text)
@@ -179,16 +179,16 @@ const CallMedia = resource('CallMedia', {
   unavailable_reason: TextOrNull,
 })
 
-/** What happened in a call, in order. `data_dir` has the logs of scripts; null leaves out what they did and asked. */
+/** What happened in a call, in order. `logs` are those of its scripts; null leaves out what they did and asked. */
 async function presentEvents(
   db: Db,
-  call_sid: string,
-  data_dir: string | null,
+  call: HistoryRow,
+  logs: RunLogs | null,
 ): Promise<Static<typeof CallDetail>['events']> {
-  const kept = (await eventsOf(db, call_sid))
-    .filter(({ kind }) => data_dir !== null || kind !== 'http')
+  const kept = (await eventsOf(db, call.sid))
+    .filter(({ kind }) => logs !== null || kind !== 'http')
     .map(({ at, kind, number, detail }) => ({ at, kind, number, detail: JSON.parse(detail) }))
-  const steps = data_dir === null ? [] : await readSteps(data_dir, call_sid)
+  const steps = logs === null ? [] : await readSteps(db, logs, call)
   const scripted = steps.map(({ at, detail }) => ({ at, kind: 'script' as const, number: null, detail }))
   return [...kept, ...scripted].sort((a, b) => a.at.localeCompare(b.at))
 }
@@ -204,7 +204,7 @@ export const explainedCalls = [
     replies: { 200: CallDetail },
     async run({ db, caller, call, services }) {
       const diagnoses = mayUse(caller, 'call_diagnostics:read')
-      return { status: 200, body: await callDetail(db, call, diagnoses ? services.settings.data_dir : null) }
+      return { status: 200, body: await callDetail(db, call, diagnoses ? runLogs(services) : null) }
     },
   }),
 
@@ -245,19 +245,17 @@ export const explainedCalls = [
   }),
 ]
 
-/** What is known of a call. `data_dir` has the logs of scripts; null leaves out what they did and asked. */
-export async function callDetail(
-  db: Db,
-  call: HistoryRow,
-  data_dir: string | null,
-): Promise<Static<typeof CallDetail>> {
+export const runLogs = ({ settings, machines }: Services): RunLogs => ({ data_dir: settings.data_dir, machines })
+
+/** What is known of a call. `logs` are those of its scripts; null leaves out what they did and asked. */
+export async function callDetail(db: Db, call: HistoryRow, logs: RunLogs | null): Promise<Static<typeof CallDetail>> {
   const record = await cdrOf(db, call.sid)
   const cost = await costOfCall(db, call.sid)
   return {
     ...presentCall(call),
     attempts: await presentAttempts(attemptsOf(db, call.sid)),
     carrier_id: call.carrier_id,
-    events: await presentEvents(db, call.sid, data_dir),
+    events: await presentEvents(db, call, logs),
     ...presentDiverters(call.request),
     initiated_at: call.initiated_at,
     media: await presentFigures(db, call.sid),

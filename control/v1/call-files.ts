@@ -12,7 +12,7 @@ import { mayUse } from '../http/access.ts'
 import type { Caller } from '../http/caller.ts'
 import { Instant, resource, Type } from '../http/schema.ts'
 import type { Services } from '../http/services.ts'
-import { callDecision, callDetail, callLadder, callMedia } from './call-explained.ts'
+import { callDecision, callDetail, callLadder, callMedia, runLogs } from './call-explained.ts'
 import { route } from './route.ts'
 
 /** Files about a call for readers outside the platform: a capture of its SIP, and signed evidence. */
@@ -89,7 +89,7 @@ async function evidenceOf(
   { caller, now, services }: { readonly caller: Caller; readonly now: string; readonly services: Services },
 ): Promise<Evidence> {
   const { settings } = services
-  const detail = await callDetail(db, call, settings.data_dir)
+  const detail = await callDetail(db, call, runLogs(services))
   const audited = mayUse(caller, 'audit:read') && caller.subaccount_id === null
   const parts = {
     ...(mayUse(caller, 'call_history:read') ? { call: detail } : {}),

@@ -1,7 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { ALL_ROLES, rolesInRow } from '../../core/domain/machines/roles.ts'
 import { destinationCountries } from '../../core/domain/numbers/countries.ts'
+import { certificatesIn, chainOnDisk } from '../../core/runtime/certificate.ts'
+import { machineOf } from '../../core/runtime/machine.ts'
 import { configurationRevision } from '../../core/state/configuration/snapshot.ts'
+import type { Db } from '../../core/state/index.ts'
+import { listMachines } from '../../core/state/nodes/machines.ts'
 import {
   Count64,
   Flag,
@@ -40,12 +43,35 @@ const Country = resource('DestinationCountry', {
   shared_code: Flag,
 })
 
-/** Returns the PEM certificates that peers must trust to call us over TLS: the configured ones or the generated one. */
-function trustChain({ data_dir, tls_cert_file }: ControlSettings): string[] {
-  const file = tls_cert_file ?? join(data_dir, 'tls', 'cert.pem')
-  if (!existsSync(file)) return []
-  return readFileSync(file, 'utf8').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+/** What peers must know of the machines: where SIP and media come from, and what to trust. */
+interface Announced {
+  readonly signaling: readonly string[]
+  readonly media: readonly string[]
+  readonly certificates: readonly string[]
 }
+
+/** Gathers it of all machines that share the state, this one first. */
+async function announced(db: Db, settings: ControlSettings): Promise<Announced> {
+  const { host, second, roles = ALL_ROLES, data_dir } = settings
+  const own = { roles, hosts: second ? [host, second.host] : [host], certificates: chainOnDisk(settings) }
+  const { machine_id } = machineOf(data_dir)
+  const others = (await listMachines(db))
+    .filter(({ id }) => id !== machine_id)
+    .map(row => ({
+      roles: rolesInRow(row),
+      hosts: row.hosts === '' ? [row.host] : row.hosts.split(' '),
+      certificates: certificatesIn(row.certificate),
+    }))
+  const all = [own, ...others]
+  const edges = all.filter(one => one.roles.has('edge'))
+  return {
+    signaling: distinct(edges.flatMap(({ hosts }) => hosts)),
+    media: distinct(all.filter(one => one.roles.has('media')).flatMap(({ hosts }) => hosts)),
+    certificates: distinct(edges.flatMap(({ certificates }) => certificates)),
+  }
+}
+
+const distinct = (texts: readonly string[]): string[] => [...new Set(texts)]
 
 export const platform = [
   route({
@@ -57,23 +83,23 @@ export const platform = [
     replies: { 200: PlatformEndpoints },
     async run({ db, now, services }) {
       const { settings } = services
-      const { host, second, rtp_ports, domain, sip_port, sips_port } = settings
-      const hosts = second ? [host, second.host] : [host]
+      const { rtp_ports, domain, sip_port, sips_port } = settings
+      const { signaling, media, certificates } = await announced(db, settings)
       const body: Static<typeof PlatformEndpoints> = {
         as_of: now,
-        media_anchors: hosts,
-        media_cidrs: hosts.map(one => `${one}/${one.includes(':') ? 128 : 32}`),
+        media_anchors: [...media],
+        media_cidrs: media.map(one => `${one}/${one.includes(':') ? 128 : 32}`),
         rtp_port_range: `${rtp_ports.first}-${rtp_ports.last}`,
         rtp_ports: { start: rtp_ports.first, end: rtp_ports.last },
         signaling_fqdn: `sip.${domain}`,
-        signaling_nodes: hosts,
+        signaling_nodes: [...signaling],
         signaling_port: sip_port,
         transports: [
           { port: sip_port, transport: 'udp' },
           { port: sip_port, transport: 'tcp' },
           { port: sips_port, transport: 'tls' },
         ],
-        tls: { realm: domain, trust_chain: trustChain(settings) },
+        tls: { realm: domain, trust_chain: [...certificates] },
         version: await configurationRevision(db),
       }
       return { status: 200, body }

@@ -45,6 +45,18 @@ export async function loadCertificate(config: Wanted): Promise<KeyPair> {
   return { key: read(files.key_file), cert: read(files.cert_file) }
 }
 
+/** Returns the certificates (PEM) of `loadCertificate` as they stand on the disk, without their key. */
+export function chainOnDisk({ tls, acme, data_dir }: Pick<Config, 'data_dir'> & Partial<Wanted>): string[] {
+  const issued = acmeFile(data_dir)
+  const file = acme && existsSync(issued) ? issued : (tls?.cert_file ?? join(data_dir, 'tls', 'cert.pem'))
+  if (!existsSync(file)) return []
+  return certificatesIn(readFileSync(file, 'utf8'))
+}
+
+/** Returns the certificates in a text, without the keys beside them. */
+export const certificatesIn = (pem: string): string[] =>
+  pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+
 function read(file: string): string {
   try {
     return readFileSync(file, 'utf8')

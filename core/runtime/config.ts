@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { uriHost } from '../domain/identity/address.ts'
+import type { Roles } from '../domain/machines/roles.ts'
 import type { SpeechEngines } from '../domain/speech/engines.ts'
 import { lineOnce, makePrivateFolder } from './private-files.ts'
 import { speechEngines } from './speech-engines.ts'
@@ -69,8 +70,8 @@ export interface Settings extends SpeechEngines {
   /** Run packet threads at real-time priority where the process has the right. */
   readonly media_realtime: boolean
   readonly database_url: string | null
-  /** Whether this machine takes calls; others that share its database do. */
-  readonly takes_calls: boolean
+  /** What this machine does; others that share its database do the rest. */
+  readonly roles: Roles
   /** Where the edges of other machines reach this machine's; null: they do not. */
   readonly link: { readonly host: string; readonly port: number } | null
   /** What carries wake-ups between machines, and counts for their rate limits; null: the database does. */
@@ -216,7 +217,7 @@ function settingsOf(env: Environment, attempt: Attempt): Settings {
     allow_private_peers: peers(read(env, v.allow_private_peers), host),
     log_level: read(env, v.log),
     ...mediaPlane(env),
-    ...sharing(env, attempt),
+    ...sharing(env),
     recordings_quota_bytes: read(env, v.recordings),
     dead_call_seconds: read(env, v.dead_call),
     drain_seconds: read(env, v.drain),
@@ -370,9 +371,9 @@ function refuseSharedPorts(
 }
 
 /** What machines that share a state need. */
-const sharing = (env: Environment, attempt: Attempt) => ({
+const sharing = (env: Environment) => ({
   database_url: read(env, VARIABLES.database_url),
-  takes_calls: attempt(() => callsOf(env), true),
+  roles: read(env, VARIABLES.roles),
   link: read(env, VARIABLES.link),
   redis_url: read(env, VARIABLES.redis_url),
 })
@@ -381,12 +382,6 @@ const sharing = (env: Environment, attempt: Attempt) => ({
 function refuseAlone({ redis_url, database_url }: Pick<Config, 'redis_url' | 'database_url'>): void {
   if (redis_url !== null && database_url === null)
     throw new ConfigError(`${VARIABLES.redis_url.name}: set ${VARIABLES.database_url.name}, which holds the state then`)
-}
-
-function callsOf(env: Environment): boolean {
-  const takes_calls = read(env, VARIABLES.roles)
-  if (takes_calls || read(env, VARIABLES.database_url) !== null) return takes_calls
-  throw new ConfigError(`${VARIABLES.roles.name}=control: set ${VARIABLES.database_url.name}, as others take the calls`)
 }
 
 function ownMasterKey(data_dir: string): Buffer {

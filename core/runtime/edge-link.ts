@@ -33,6 +33,10 @@ export interface MachineLinks {
   /** The key of the links between them, in hex. */
   readonly key: string
   readonly others: readonly MachineAt[]
+  /** Without signaling here, the machines that take the calls of this edge, in no order. */
+  readonly homes: readonly string[]
+  /** Without an edge here, the machines whose edges serve this one's signaling, in no order. */
+  readonly fronts: readonly string[]
 }
 
 /** What a signaling node tells those of the other machines every 2 s, over the links of their edges. */

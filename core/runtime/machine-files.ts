@@ -7,9 +7,9 @@ import { MACHINE_TLS } from './machine-tls.ts'
 import { openPlainFile } from './plain-file.ts'
 import type { ByteSource } from './sealed-file.ts'
 
-// Machines read each other's recordings and exports: ranges of files by HTTP, over TLS with a pre-shared key (RFC 5489)
-// that is derived from the master key. Whoever completes the handshake is a machine of ours. It sends what lies on the
-// disk, so a sealed file stays sealed on the way.
+// Machines read each other's recordings, exports and logs of runs: ranges of files by HTTP, over TLS with a pre-shared
+// key (RFC 5489) that is derived from the master key. Whoever completes the handshake is a machine of ours. It sends
+// what lies on the disk, so a sealed file stays sealed on the way.
 
 const HANDSHAKE_MS = 5000
 const ANSWER_MS = 5000
@@ -17,7 +17,7 @@ const MAX_CONNECTIONS = 256
 /** The longest range of a request. */
 const MAX_BYTES = 1024 * 1024
 /** The folders of the data folder from which others read. */
-const FOLDERS = ['recordings', 'exports']
+const FOLDERS = ['recordings', 'exports', 'runs']
 const TOTAL = 'x-total-bytes'
 
 /** Where a machine is heard. */
@@ -139,6 +139,17 @@ export class MachineFiles {
   async *read(machine_id: string, file: string, first: number, last: number): AsyncGenerator<Buffer> {
     const source = this.source(machine_id, file)
     for (let at = first; at <= last; at += MAX_BYTES) yield await source.read(at, Math.min(MAX_BYTES, last - at + 1))
+  }
+
+  /** Reads a whole file; null when that machine does not have it. @throws MachineFileError when it does not answer */
+  async whole(machine_id: string, file: string): Promise<Buffer | null> {
+    try {
+      const bytes = await this.size(machine_id, file)
+      return await buffer(this.read(machine_id, file, 0, bytes - 1))
+    } catch (error) {
+      if (error instanceof MachineFileError && error.missing) return null
+      throw error
+    }
   }
 
   close(): void {

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { smsRoute } from '../domain/alerts/notices.ts'
 import { parseNetwork } from '../domain/identity/address.ts'
+import { type Roles, rolesOf } from '../domain/machines/roles.ts'
 import { PORTS_REFUSED_BY_BROWSERS } from '../domain/network/browser-ports.ts'
 import { hostsOf } from './database-url.ts'
 
@@ -190,15 +191,10 @@ export const mailbox = (value: string, name: string): string => {
 export const mailboxOrUnset = (value: string, name: string): string | null =>
   value === '' ? null : mailbox(value, name)
 
-const CALL_ROLES = ['edge', 'media', 'signaling'] as const
-
-/** Whether a machine takes calls, or serves the APIs and the console alone. */
-export function takesCalls(value: string, name: string): boolean {
-  const named = [...new Set(wordList(value))].sort().join(' ')
-  if (named === '' || named === ['control', ...CALL_ROLES].join(' ')) return true
-  if (named !== 'control')
-    refuseValue(name, value, 'a machine runs edge, signaling, media and control together, or control alone')
-  return false
+/** What a machine does of an installation. */
+export function machineRoles(value: string, name: string): Roles {
+  const roles = rolesOf(wordList(value))
+  return typeof roles === 'string' ? refuseValue(name, value, roles) : roles
 }
 
 export const wordList = (value: string): string[] => value.split(/[\s,]+/).filter(item => item !== '')

@@ -14,6 +14,7 @@ import {
   httpUrl,
   LEVELS,
   level,
+  machineRoles,
   mailbox,
   mailboxOrUnset,
   masterKey,
@@ -27,7 +28,6 @@ import {
   redisUrl,
   smsUrl,
   smtpUrl,
-  takesCalls,
   textOrUnset,
   userIds,
   whole,
@@ -316,9 +316,9 @@ export const VARIABLES = {
   roles: variable(
     'STROWGER_ROLES',
     '',
-    'what this machine runs: `edge signaling media control`, or `control` alone for a machine that serves the APIs and the ' +
-      'console and takes no calls, which needs STROWGER_DATABASE_URL; unset: all',
-    takesCalls,
+    'what this machine does of `edge signaling media control`, where others that share STROWGER_DATABASE_URL do the rest; ' +
+      'signaling and media go together; unset: all',
+    machineRoles,
   ),
   link: variable(
     'STROWGER_LINK',

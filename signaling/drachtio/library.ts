@@ -21,6 +21,8 @@ export interface LibraryRequest extends LibraryMessage {
   readonly source_address: string
   readonly source_port: number
   readonly protocol: string
+  /** HOST:PORT of the listening point, for a request outside a dialog. */
+  readonly receivedOn?: string
   readonly stackTxnId: string
   readonly stackDialogId: string | undefined
   on(event: 'response', listener: (response: LibraryResponse, ack: Acknowledge) => void): void

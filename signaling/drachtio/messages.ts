@@ -73,6 +73,7 @@ export const requestView = (request: LibraryRequest): SipRequest => ({
   ...read(request),
   method: request.method,
   uri: request.uri,
+  received_on: request.receivedOn?.replace(/:\d+$/, ''),
   source: sourceOf(request),
 })
 

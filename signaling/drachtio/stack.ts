@@ -1,4 +1,4 @@
-import { missingContacts, type ServedAt } from '../../core/domain/network/contacts.ts'
+import { listeningHosts, missingContacts, type ServedAt } from '../../core/domain/network/contacts.ts'
 import { uriOf } from '../../core/domain/sip/address.ts'
 import { tagOf } from '../../core/domain/sip/uri.ts'
 import { hasToken, parseCSeq } from '../../core/domain/sip/values.ts'
@@ -104,6 +104,7 @@ class Stack implements SipStack {
   /** Why the last attempt to connect failed; meaningless while the link is up. */
   #failure: 'absent' | 'refused' = 'absent'
   #missing_contacts: readonly string[] = []
+  #hosts: readonly string[] = []
   readonly #served: ServedAt
   readonly #pulse: Pulse
   readonly #keeper: DialogKeeper | null
@@ -164,6 +165,10 @@ class Stack implements SipStack {
 
   get limits_silence(): boolean {
     return this.#own_edge
+  }
+
+  get hosts(): readonly string[] {
+    return this.#hosts
   }
 
   get verifies_targets(): boolean {
@@ -443,6 +448,7 @@ class Stack implements SipStack {
     this.#refused = false
     this.#failure = 'absent'
     this.#own_edge = OWN_EDGE.test(version)
+    this.#hosts = listeningHosts(contacts)
     this.#missing_contacts = this.#own_edge ? [] : missingContacts(contacts, this.#served)
     if (this.#missing_contacts.length > 0)
       this.#log.error(

@@ -35,6 +35,8 @@ interface Message {
 export interface SipRequest extends Message {
   readonly method: string
   readonly uri: string
+  /** The host, as peers see it, of the listening point that a request outside a dialog came to. */
+  readonly received_on?: string | undefined
 }
 
 export type { Credentials }
@@ -165,6 +167,8 @@ export interface SipStack {
   readonly limits_silence: boolean
   /** Whether the server verifies the certificates of TLS targets as each target requires. Only our edge does. */
   readonly verifies_targets: boolean
+  /** The hosts of the server's listening points as peers see them; none while it was never connected. */
+  readonly hosts?: readonly string[]
   /** Sets the handler of new INVITEs. */
   onInvite(handler: (invite: InboundInvite) => void): void
   /** Sets the handler of other requests outside a dialog: OPTIONS, REGISTER, MESSAGE … */

@@ -139,6 +139,8 @@ export interface Edge {
   renewTls(tls: TlsOptions): void
   /** Lends flows to these machines' edges, and borrows theirs. Resolves when the edge listens for them. */
   learnMachines(links: MachineLinks): Promise<void>
+  /** Resolves once peers reach this edge: without listening points, when another machine's edge serves it. */
+  readonly reachable: Promise<void>
   /** Tells the edges of the other machines what the node of this one says. */
   beat(beat: Beat): void
   /** Passes a note to the node of another machine, as far as that one can be reached. */
@@ -223,6 +225,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
       proved: received => guard.proved(received),
     },
   })
+  const reachable = options.listeners.length > 0 ? Promise.resolve() : machines.fronted
   const core = new AgentCore(stack, apps, {
     orphan_grace_ms: limits.orphan_grace_ms ?? 5_000,
     session_refresher: options.session_refresher ?? 'none',
@@ -251,15 +254,20 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
   })
   server = server_side
   const client_side = new ClientSide(core, bindings)
-  const control = await openControl(options, {
-    stack,
-    apps,
-    core,
-    server_side,
-    client_side,
-    clock,
-    log,
-  }).catch(error => {
+  // Applications learn the listening points when they connect.
+  const ready = Promise.all([options.control.ready, reachable]).then(() => undefined)
+  const control = await openControl(
+    { ...options, control: { ...options.control, ready } },
+    {
+      stack,
+      apps,
+      core,
+      server_side,
+      client_side,
+      clock,
+      log,
+    },
+  ).catch(error => {
     stack.close()
     throw error
   })
@@ -288,6 +296,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     blockSource: (host, duration_ms) => guard.block(host, duration_ms),
     unblockSource: host => guard.unblock(host),
     renewTls: tls => stack.renewTls(tls),
+    reachable,
     learnMachines: links => machines.learn(links),
     beat: beat => machines.beat(beat),
     note: (machine_id, text) => machines.note(machine_id, text),

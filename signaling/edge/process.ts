@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type CallMessage, missingFrom } from '../../core/domain/ladder/message.ts'
+import { speaksSip } from '../../core/domain/machines/roles.ts'
 import { createAddressGuard } from '../../core/domain/network/address-guard.ts'
 import { systemClock } from '../../core/runtime/clock.ts'
 import { addressesOf, ConfigError, loadSettings, type Settings } from '../../core/runtime/config.ts'
@@ -81,7 +82,7 @@ function beginWith(
   parts: {
     readonly peers: ConfiguredPeers
     readonly unwritten: readonly CallMessage[]
-    readonly edge: Pick<Edge, 'endLeftCalls'>
+    readonly edge: Pick<Edge, 'endLeftCalls' | 'reachable'>
     readonly log: ProcessContext['log']
     readonly open: () => void
   },
@@ -90,6 +91,8 @@ function beginWith(
   let begun = false
   const begin = async (): Promise<void> => {
     const written = await node.leftMessages(unwritten.map(message => message.sip_call_id))
+    // What ends those calls leaves by a listening point.
+    await edge.reachable
     if (begun) return
     begun = true
     const legs = edge.endLeftCalls([...written, ...missingFrom(written, unwritten)])
@@ -130,9 +133,11 @@ async function open(
   if (!control) throw new Error('no control link')
   try {
     return await createEdge({
-      listeners: addressesOf(config).flatMap(({ bind: host, host: advertised_host }) =>
-        ports.map(([protocol, port]) => ({ protocol, host, port, advertised_host })),
-      ),
+      listeners: speaksSip(config.roles)
+        ? addressesOf(config).flatMap(({ bind: host, host: advertised_host }) =>
+            ports.map(([protocol, port]) => ({ protocol, host, port, advertised_host })),
+          )
+        : [],
       tls: await tlsOptions(config),
       control: { ...control, secret: config.drachtio_secret, ready },
       log,

@@ -67,6 +67,8 @@ interface RegistrarOptions {
   /** Returns the voice account's current token; null when the project has no active account. */
   readonly authToken: (project_id: string) => string | null
   readonly machine_id: string
+  /** Finds the machine whose edge peers see at a host, where that is not this one; undefined: there is none. */
+  readonly machineAt?: (host: string) => Promise<string | undefined>
   /** Wakes the nodes of other machines that register contacts too; null: there are none. */
   readonly others: Bus | null
 }
@@ -156,6 +158,12 @@ export class Registrar {
     for (const [key, row] of found) this.#rows.set(key, row)
     this.#changes_ms = now_ms
     this.#all_ms = this.#options.clock.monotonic_ms()
+  }
+
+  /** The machine that has the flow of the request. */
+  async #machineOf({ received_on }: InboundRequest): Promise<string> {
+    const { machine_id, machineAt } = this.#options
+    return (received_on === undefined ? undefined : await machineAt?.(received_on)) ?? machine_id
   }
 
   #isOwn({ machine_id }: RegistrationRow): boolean {
@@ -257,6 +265,7 @@ export class Registrar {
       request.respond(423, { headers: { 'Min-Expires': String(LEAST_SECONDS) } })
       return
     }
+    const machine_id = await this.#machineOf(request)
     const now_ms = clock.now()
     for (const { uri, expires_seconds } of asked) {
       const row: RegistrationRow = {
@@ -266,7 +275,7 @@ export class Registrar {
         source_address: request.source.address,
         source_port: request.source.port,
         transport: request.source.transport,
-        machine_id: this.#options.machine_id,
+        machine_id,
         user_agent: request.header('user-agent')?.slice(0, 200) ?? null,
         registered_at: iso(now_ms),
         expires_at: iso(Math.min(until_ms, now_ms + Math.min(expires_seconds, MOST_SECONDS) * 1000)),

@@ -3,7 +3,7 @@ import { tone } from '../support/audio.ts'
 import { ConnectedPhone } from '../support/connected-phone.ts'
 import t from '../support/harness/index.ts'
 import { digestAnswer, openPhone } from '../support/phone.ts'
-import { freePort } from '../support/ports.ts'
+import { linkedAt } from '../support/ports.ts'
 import { postgresDatabase } from '../support/postgres.ts'
 import { recordsSound } from '../support/recordings.ts'
 import { requested } from '../support/requested.ts'
@@ -23,15 +23,9 @@ const CALLED = '+2348030004711'
 t.test('what crosses machines', async t => {
   // Clients are challenged for one domain, whichever machine they ask.
   const settings = { STROWGER_SANDBOX: 'off', STROWGER_DOMAIN: 'cluster.test' }
-  /** The machine hears the others at a port for edges and the next one for files. */
-  const link = async (host: string) => {
-    let [port, next] = [await freePort(), await freePort()]
-    while (next !== port + 1) [port, next] = [next, await freePort()]
-    return { STROWGER_HOST: host, STROWGER_LINK: `${host}:${port}` }
-  }
   const database = await postgresDatabase()
-  const a = await world(t, { ...settings, ...(await link('127.0.0.2')), STROWGER_DATABASE_URL: database })
-  const b = await world(t, { ...settings, ...(await link('127.0.0.3')) }, a)
+  const a = await world(t, { ...settings, ...(await linkedAt('127.0.0.2')), STROWGER_DATABASE_URL: database })
+  const b = await world(t, { ...settings, ...(await linkedAt('127.0.0.3')) }, a)
   const { db } = a.state
   const [own = '', application = '', ...registered] = a.numbers
   const desk = await openSoftphone(t, '127.0.0.84')

@@ -94,7 +94,6 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
     rtp_ports: { first: 20000, last: 29999 },
     data_dir,
     run_dir,
-    tls_cert_file: null,
     master_key: Buffer.alloc(32, 7),
     allow_private_webhooks: ['loopback'],
     trusted_proxies: options.trusted_proxies ?? [],

@@ -123,3 +123,10 @@ export async function freeBlock(count: number): Promise<{ first: number; last: n
   }
   throw new Error('no free block of ports')
 }
+
+/** Settings of a machine that hears the others at a port for edges and the next one for files. */
+export async function linkedAt(host: string): Promise<{ STROWGER_HOST: string; STROWGER_LINK: string }> {
+  let [port, next] = [await freePort(), await freePort()]
+  while (next !== port + 1) [port, next] = [next, await freePort()]
+  return { STROWGER_HOST: host, STROWGER_LINK: `${host}:${port}` }
+}

@@ -1120,6 +1120,7 @@ export interface OperatorMachine {
   readonly host: string
   readonly base_url: string
   readonly sip_port: number
+  readonly roles: readonly ('edge' | 'signaling' | 'media' | 'control')[]
   readonly version: string
   readonly state: 'running' | 'draining' | 'impaired' | 'cut_off' | 'down'
   readonly here: boolean

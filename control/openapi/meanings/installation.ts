@@ -43,6 +43,7 @@ export const INSTALLATION: Readonly<Record<string, string>> = {
 
   alive: 'True: it gave a sign of life within the last seconds.',
   'OperatorNode.kind': 'What the process does.',
+  'OperatorMachine.roles': 'What it does of the work of the installation.',
   'OperatorMachine.version': 'Version of Strowger that it was started with.',
   'OperatorMachine.state':
     'Whether it takes calls: impaired says that a process is missing, cut_off that it does not reach the database.',

@@ -29,6 +29,11 @@ export function missingContacts(reported: string, { hosts, sip_port, sips_port, 
   )
 }
 
+/** Returns the hosts in a server's list of its listening points, each once. */
+export const listeningHosts = (reported: string): string[] => [
+  ...new Set([...reported.matchAll(/\w+\/\[?([^,\]]*?)\]?:\d+/g)].map(([, host = '']) => host)),
+]
+
 /** Normalizes a contact, because IPv6 addresses have several spellings. */
 function normal(contact: string): string {
   const [, protocol, host, port] = /^\s*(\w+)\/\[?(.*?)\]?:(\d+)\s*$/.exec(contact) ?? []

@@ -34,6 +34,7 @@ import * as machines from './0044-machines.ts'
 import * as proofOfTheKey from './0045-proof-of-the-key.ts'
 import * as attestedNodes from './0047-attested-nodes.ts'
 import * as queuesOfNodes from './0048-queues-of-nodes.ts'
+import * as rolesOfMachines from './0049-roles-of-machines.ts'
 import * as rateBuckets from './0051-rate-buckets.ts'
 import * as contractsOfMachines from './0052-contracts-of-machines.ts'
 
@@ -74,6 +75,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0045-proof-of-the-key': proofOfTheKey,
   '0047-attested-nodes': attestedNodes,
   '0048-queues-of-nodes': queuesOfNodes,
+  '0049-roles-of-machines': rolesOfMachines,
   '0051-rate-buckets': rateBuckets,
   '0052-contracts-of-machines': contractsOfMachines,
 }

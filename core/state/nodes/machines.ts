@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import { rolesInRow } from '../../domain/machines/roles.ts'
 import { iso } from '../../runtime/clock.ts'
 import { CONFIGURATION } from '../configuration/snapshot.ts'
 import type { Db, MachineTable, Trx } from '../db.ts'
@@ -14,7 +15,7 @@ const KEPT_MS = 30 * 86_400_000
 /** Writes what a machine was started with. */
 export async function putMachine(
   db: Db | Trx,
-  machine: Omit<MachineRow, 'started_at' | 'seen_at'>,
+  machine: Omit<MachineRow, 'started_at' | 'seen_at' | 'certificate'>,
   now_ms: number,
 ): Promise<void> {
   const row = { ...machine, started_at: iso(now_ms), seen_at: iso(now_ms) }
@@ -25,11 +26,11 @@ export async function putMachine(
     .execute()
 }
 
-/** Notes that a machine runs, and forgets those that have not for long. */
-export async function seeMachine(db: Db, id: string, now_ms: number): Promise<void> {
+/** Notes that a machine runs and what its peers must trust, and forgets those that have not run for long. */
+export async function seeMachine(db: Db, id: string, certificate: string, now_ms: number): Promise<void> {
   await db
     .updateTable('machine')
-    .set({ seen_at: iso(now_ms) })
+    .set({ seen_at: iso(now_ms), certificate })
     .where('id', '=', id)
     .execute()
   await db
@@ -41,6 +42,12 @@ export async function seeMachine(db: Db, id: string, now_ms: number): Promise<vo
 /** Lists the machines in the order of their ids. */
 export const listMachines = (db: Db | Trx): Promise<MachineRow[]> =>
   db.selectFrom('machine').selectAll().orderBy('id').execute()
+
+/** Finds another machine than `own_id` whose edge peers see at a host. */
+export async function edgeAt(db: Db, host: string, own_id: string): Promise<string | undefined> {
+  const rows = (await listMachines(db)).filter(row => row.id !== own_id && rolesInRow(row).has('edge'))
+  return rows.find(row => row.host === host || row.hosts.split(' ').includes(host))?.id
+}
 
 /** How far each signaling node has come with the configuration: its revision by node, and the saved one. */
 export async function configurationOfNodes(

@@ -336,8 +336,14 @@ export interface MachineTable {
   host: string
   base_url: string
   sip_port: number
-  /** 0: it serves the APIs alone. */
+  /** 0: it serves the APIs alone. Versions without `roles` read it. */
   takes_calls: Flag
+  /** What it does: names of roles, separated by spaces; '': a version without roles wrote the row. */
+  roles: Generated<string>
+  /** All its addresses for peers, separated by spaces; '' is `host` alone. */
+  hosts: Generated<string>
+  /** Certificates (PEM) that its peers must trust, without keys. */
+  certificate: Generated<string>
   version: string
   /**
    * Its version, and the contracts (`migrations/index.ts`) that the version can live with. An older version writes

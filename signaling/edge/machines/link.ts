@@ -7,7 +7,7 @@ import { jsonLine, readJsonLines } from '../../../core/runtime/json-lines.ts'
 import { MACHINE_TLS } from '../../../core/runtime/machine-tls.ts'
 import type { EdgeLog } from '../stack.ts'
 import { ListenError } from '../transport/listen.ts'
-import type { Address, Listener, Protocol } from '../transport/types.ts'
+import type { Address, Listener, Protocol, TransportDestination } from '../transport/types.ts'
 
 // Links between the edges of an installation: JSON lines over TLS with a pre-shared key (RFC 5489). The key is derived
 // from the master key, so whoever completes the handshake is a machine of ours, and nobody else hears or says anything.
@@ -18,10 +18,24 @@ export interface Flow extends Address {
   readonly protocol: Protocol
 }
 
+/** What the peer of a new connection must prove. */
+type Opens = Pick<TransportDestination, 'tls' | 'server_name'>
+
 /** What one edge says to another. */
 export type Frame =
-  /** Send this over your flow. The answer `failed` comes only if it cannot be sent. */
-  | { readonly kind: 'send'; readonly id: number; readonly flow: Flow; readonly text: string }
+  /**
+   * Send this over your flow. The answer `failed` comes only if it cannot be sent. With `opens` you may open a
+   * connection for it, whose peer must prove this: the sender has no listening points.
+   */
+  | {
+      readonly kind: 'send'
+      readonly id: number
+      readonly flow: Flow
+      readonly text: string
+      readonly opens?: Opens | undefined
+    }
+  /** Are you there? The answer is `heard`. */
+  | { readonly kind: 'ping' }
   /** My node says this to yours. */
   | { readonly kind: 'note'; readonly text: string }
   /** This came over a flow of mine at this listening point, and is yours. */
@@ -84,7 +98,7 @@ export function listenForEdges(
     const say = (answer: Answer): void => void (socket.writable && socket.write(jsonLine(answer)))
     say({ kind: 'hello', listeners: hello() })
     readJsonLines(socket, value => {
-      if (isBeat(value)) say({ kind: 'heard' })
+      if (isBeat(value) || isPing(value)) say({ kind: 'heard' })
       if (isBeat(value) || isFrame(value))
         hear(names.get(socket) ?? '', value, () => 'id' in value && say({ kind: 'failed', id: value.id }))
     })
@@ -104,6 +118,8 @@ export function listenForEdges(
   })
 }
 
+const isPing = (value: unknown): boolean => (value as { readonly kind?: unknown }).kind === 'ping'
+
 function isBeat(value: unknown): value is Extract<Frame, { readonly kind: 'beat' }> {
   const { kind, beat } = value as { readonly kind?: unknown; readonly beat?: Partial<Beat> }
   return kind === 'beat' && typeof beat?.node_id === 'string' && Array.isArray(beat.hears)
@@ -112,7 +128,7 @@ function isBeat(value: unknown): value is Extract<Frame, { readonly kind: 'beat'
 /** Whether a value is a frame of this version. A newer edge may say more. */
 function isFrame(value: unknown): value is Frame {
   const { kind, flow, text, id, listener } = value as Partial<
-    Exclude<Frame, { kind: 'beat' }> & { id: number; flow: Flow; listener: Listener }
+    Exclude<Frame, { kind: 'beat' | 'ping' }> & { id: number; flow: Flow; listener: Listener }
   >
   if (typeof text !== 'string' || text.length > MAX_TEXT) return false
   if (kind === 'note') return true
@@ -127,6 +143,8 @@ export class EdgeLink {
   readonly #key: Buffer
   readonly #clock: Clock
   readonly #log: EdgeLog
+  /** Called when the other end has said hello, and when it is lost. */
+  readonly #changed: () => void
   #socket: TLSSocket | undefined
   #listeners: readonly Listener[] | undefined
   /** Called once the other end has said hello, or cannot be reached. */
@@ -142,7 +160,9 @@ export class EdgeLink {
   constructor(
     to: MachineAt,
     own: { readonly id: string; readonly key: Buffer; readonly clock: Clock; readonly log: EdgeLog },
+    changed: () => void,
   ) {
+    this.#changed = changed
     this.#to = to
     this.#own_id = own.id
     this.#key = own.key
@@ -155,15 +175,25 @@ export class EdgeLink {
     return !this.#closed && this.#clock.monotonic_ms() >= this.#rests_until_ms
   }
 
+  /** The listening points of the other edge; undefined while it is not connected. */
+  get hello(): readonly Listener[] | undefined {
+    return this.#listeners
+  }
+
+  /** The other edge speaks to us, so it can be reached again. */
+  isBack(): void {
+    this.#rests_until_ms = Number.NEGATIVE_INFINITY
+  }
+
   /** Calls `then` with the listening points of the other edge; undefined when it cannot be reached. */
   listeners(then: (listeners: readonly Listener[] | undefined) => void): void {
     this.#ready(up => then(up ? this.#listeners : undefined))
   }
 
   /** Has the other edge send a message. `failed` is called later, at most once. */
-  send(flow: Flow, text: string, failed: (error: Error) => void): void {
+  send(flow: Flow, text: string, failed: (error: Error) => void, opens?: Opens): void {
     const id = this.#next_id++
-    this.#say({ kind: 'send', id, flow, text }, error => {
+    this.#say({ kind: 'send', id, flow, text, opens }, error => {
       this.#open.delete(id)
       failed(error)
     })
@@ -178,9 +208,18 @@ export class EdgeLink {
 
   /** Tells the other edge what our node says. A link whose other end does not answer it is closed. */
   beat(beat: Beat): void {
+    this.#expect({ kind: 'beat', beat })
+  }
+
+  /** Opens the link when it is lost, and closes one whose other end does not answer. */
+  ping(): void {
+    this.#expect({ kind: 'ping' })
+  }
+
+  #expect(frame: Frame): void {
     this.#ready(up => {
       if (!up || !this.#socket) return
-      this.#socket.write(jsonLine({ kind: 'beat', beat } satisfies Frame))
+      this.#socket.write(jsonLine(frame))
       this.#unheard ??= this.#clock.after(SILENT_MS, () => this.#socket?.destroy(new Error('no answer')))
     })
   }
@@ -245,6 +284,7 @@ export class EdgeLink {
         this.#listeners = answer.listeners
         this.#told_lost = false
         this.#settle(true)
+        this.#changed()
       }
     })
   }
@@ -268,6 +308,7 @@ export class EdgeLink {
     this.#settle(false)
     // What was sent may have arrived; what did not is repeated by its transaction, or times out.
     this.#open.clear()
+    this.#changed()
   }
 
   #settle(up: boolean): void {

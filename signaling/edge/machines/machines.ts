@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto'
-import type { Clock } from '../../../core/runtime/clock.ts'
+import { createHash, createHmac } from 'node:crypto'
+import { boundedMap } from '../../../core/domain/bounded-map.ts'
+import type { Clock, Timer } from '../../../core/runtime/clock.ts'
 import type { Beat, MachineLinks } from '../../../core/runtime/edge-link.ts'
 import { MARK, markInBranch } from '../sip/ids.ts'
 import type { SipMessage } from '../sip/message.ts'
@@ -29,6 +30,21 @@ interface MachinesOptions {
   readonly receive: (received: Received) => void
 }
 
+const PING_MS = 2000
+/** New requests whose machine is remembered. */
+const MAX_HANDED = 20_000
+const lost = (): void => undefined
+const FLOW_ALONE = { tls: { mode: 'flow' } } as const
+
+/**
+ * Orders machines for a text, the same on each edge. Who leaves moves nothing of the others (rendezvous hashing). The
+ * secret keeps callers from choosing Call-IDs that all go to one machine.
+ */
+function byTurn(machine_ids: readonly string[], text: string, secret: Buffer): string[] {
+  const rank = new Map(machine_ids.map(id => [id, createHmac('sha256', secret).update(`${id} ${text}`).digest('hex')]))
+  return [...machine_ids].sort((a, b) => ((rank.get(a) ?? '') < (rank.get(b) ?? '') ? -1 : 1))
+}
+
 /** The mark of a machine's edge. Four characters tell a few machines apart. */
 const markOf = (machine_id: string): string =>
   createHash('sha256').update(machine_id).digest('base64url').slice(0, MARK)
@@ -37,6 +53,17 @@ export class Machines implements OtherMachines {
   readonly #options: MachinesOptions
   readonly #links = new Map<string, { readonly address: string; readonly link: EdgeLink }>()
   readonly #by_mark = new Map<string, EdgeLink>()
+  #secret = Buffer.alloc(0)
+  #homes: readonly string[] = []
+  #fronts: readonly string[] = []
+  /** The machines that new requests were handed to, by Call-ID: a CANCEL follows its INVITE. */
+  readonly #handed = boundedMap<string, string>(MAX_HANDED)
+  #pings: Timer | undefined
+  #found_front: () => void = () => undefined
+  /** Resolves once an edge of another machine serves this one. */
+  readonly fronted = new Promise<void>(resolve => {
+    this.#found_front = resolve
+  })
   #listening: { readonly address: string; readonly server: Promise<{ close(): void } | undefined> } | undefined
   #mark = ''
 
@@ -49,7 +76,7 @@ export class Machines implements OtherMachines {
   }
 
   /** Replaces what is known of the machines. Resolves when this edge listens for the others, or cannot. */
-  async learn({ own, key: key_hex, others }: MachineLinks): Promise<void> {
+  async learn({ own, key: key_hex, others, homes, fronts }: MachineLinks): Promise<void> {
     const { clock, log } = this.#options
     const key = Buffer.from(key_hex, 'hex')
     this.#mark = markOf(own.machine_id)
@@ -60,7 +87,7 @@ export class Machines implements OtherMachines {
       const before = this.#links.get(other.machine_id)
       if (before?.address === address) continue
       if (before) this.#forget(other.machine_id, before.link)
-      const link = new EdgeLink(other, { id: own.machine_id, key, clock, log })
+      const link = new EdgeLink(other, { id: own.machine_id, key, clock, log }, () => this.#borrow())
       this.#links.set(other.machine_id, { address, link })
     }
     this.#by_mark.clear()
@@ -70,7 +97,35 @@ export class Machines implements OtherMachines {
         log.error({ machine_id }, 'the ids of two machines have the same mark: give one of them a new machine.id')
       else this.#by_mark.set(mark, link)
     }
+    this.#secret = key
+    this.#homes = byTurn(homes, own.machine_id, key)
+    this.#fronts = byTurn(fronts, own.machine_id, key)
+    if (homes.length + fronts.length > 0) this.#pings ??= clock.every(PING_MS, () => this.#ping())
+    this.#ping()
+    this.#borrow()
     await this.#listen(own, key)
+  }
+
+  /** Keeps the links open on which new calls depend, and notices those that are lost. */
+  #ping(): void {
+    for (const machine_id of [...this.#homes, ...this.#fronts]) this.#links.get(machine_id)?.link.ping()
+  }
+
+  /** Without listening points here, takes those of the first edge in turn that is connected. */
+  #borrow(): void {
+    for (const machine_id of this.#fronts) {
+      const link = this.#links.get(machine_id)?.link
+      const listeners = link?.hello
+      if (!link || !listeners || listeners.length === 0) continue
+      this.#options.transport().borrow({
+        listeners,
+        // A datagram is sent again until the link is back, as one that a network loses.
+        send: ({ protocol, host, port, tls, server_name }, text, failed) =>
+          link.send({ protocol, host, port }, text, protocol === 'udp' ? lost : failed, { tls, server_name }),
+      })
+      this.#found_front()
+      return
+    }
   }
 
   flow(machine_id: string, { protocol, host, port }: Flow, then: (flow: LentFlow | undefined) => void): void {
@@ -97,6 +152,10 @@ export class Machines implements OtherMachines {
     if (this.#by_mark.size === 0 || received.connection?.lent) return false
     const mark = message.is_request ? message.to_tag.slice(0, MARK) : markInBranch(message.branch)
     const link = this.#by_mark.get(mark)
+    if (!link && message.is_request && message.to_tag === '' && this.#homes.length > 0) {
+      if (this.#options.admits(received)) this.#bringHome(message.call_id, received)
+      return true
+    }
     if (!link?.usable || (message.is_request && this.#options.isOwn(message))) return false
     const { protocol, source, listener, text } = received
     // The limits on strangers hold before the link, so that no stranger can fill it.
@@ -106,12 +165,36 @@ export class Machines implements OtherMachines {
     return true
   }
 
+  /**
+   * Hands a new request to a machine with signaling: requests of a Call-ID to the same, while that one can be reached.
+   * When none can be, it is judged here, where no application runs.
+   */
+  #bringHome(call_id: string, received: Received): void {
+    const before = this.#handed.get(call_id)
+    const turns = byTurn(this.#homes, call_id, this.#secret)
+    const { protocol, source, listener, text } = received
+    const next = ([machine_id, ...others]: readonly string[]): void => {
+      if (machine_id === undefined) {
+        this.#options.receive(received)
+        return
+      }
+      const link = this.#links.get(machine_id)?.link
+      if (!link?.usable) next(others)
+      else {
+        this.#handed.set(call_id, machine_id)
+        link.handOver({ protocol, ...source }, listener, text, () => next(others))
+      }
+    }
+    next(before === undefined ? turns : [before, ...turns.filter(id => id !== before)])
+  }
+
   /** Tells the edges of all other machines what the node of this one says. */
   beat(beat: Beat): void {
     for (const { link } of this.#links.values()) link.beat(beat)
   }
 
   close(): void {
+    this.#pings?.cancel()
     for (const { link } of this.#links.values()) link.close()
     void this.#listening?.server.then(server => server?.close())
   }
@@ -130,7 +213,7 @@ export class Machines implements OtherMachines {
         ;(await before)?.close()
         return listenForEdges(
           { host, port },
-          { key, log, hello: () => this.#options.transport().listeners, hear: this.#hear },
+          { key, log, hello: () => this.#options.transport().own, hear: this.#hear },
         )
       }
       const server = opened().catch(err => {
@@ -144,6 +227,7 @@ export class Machines implements OtherMachines {
   }
 
   readonly #hear = (from: string, frame: Frame, failed: () => void): void => {
+    this.#links.get(from)?.link.isBack()
     if (frame.kind === 'beat') {
       this.#options.hearBeat?.(frame.beat)
       return
@@ -152,10 +236,11 @@ export class Machines implements OtherMachines {
       this.#options.noted(from, frame.text)
       return
     }
+    if (frame.kind === 'ping') return
     const { flow, text } = frame
     if (frame.kind === 'send') {
-      // Only over the flow itself: a lost connection is not replaced, and the other edge traces the message.
-      const to = { ...flow, tls: { mode: 'flow' } } as const
+      // Unless the other edge asks for it, a lost connection is not replaced. That edge traces the message.
+      const to = { ...flow, ...(frame.opens ?? FLOW_ALONE) }
       if (!this.#options.transport().send(to, text, false, failed, false)) failed()
       return
     }

@@ -10,6 +10,7 @@ import { ListenError, listenOn, portOf } from './listen.ts'
 import { certifiedBy, peerOptions, proofOfName, proofOfPin, SecureServer, wrongPin } from './tls.ts'
 import type {
   Address,
+  BorrowedListeners,
   Listener,
   Protocol,
   Received,
@@ -48,7 +49,9 @@ interface TransportOptions {
 const REFUSALS: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN'])
 
 export class TransportLayer {
-  readonly listeners: Listener[] = []
+  /** Our own listening points. */
+  readonly own: Listener[] = []
+  #borrowed: BorrowedListeners | undefined
   readonly #options: TransportOptions
   readonly #datagrams = new Map<Listener, DatagramSocket>()
   readonly #servers: Server[] = []
@@ -83,9 +86,19 @@ export class TransportLayer {
 
   async #listenAll(): Promise<void> {
     for (const wanted of this.#options.listeners) {
-      const port = wanted.same_port ? (this.listeners.at(-1)?.port ?? wanted.port) : wanted.port
+      const port = wanted.same_port ? (this.own.at(-1)?.port ?? wanted.port) : wanted.port
       await this.#listen({ ...wanted, port })
     }
+  }
+
+  /** The listening points by which peers reach us: our own, or those of another machine's edge. */
+  get listeners(): readonly Listener[] {
+    return this.own.length > 0 ? this.own : (this.#borrowed?.listeners ?? [])
+  }
+
+  /** Without listening points of our own, all messages leave by these; undefined: by none. */
+  borrow(borrowed: BorrowedListeners | undefined): void {
+    this.#borrowed = borrowed
   }
 
   get connection_count(): number {
@@ -148,6 +161,11 @@ export class TransportLayer {
     let connection = to.connection?.open ? to.connection : undefined
     const listener = connection?.listener ?? this.listenerFor(to.protocol, to.host)
     if (!listener) return undefined
+    if (!connection && this.#borrowed && this.own.length === 0) {
+      if (traced) this.#traceSent(listener, to, text, retransmission)
+      this.#borrowed.send(to, text, failed)
+      return { listener, connection }
+    }
     if (to.protocol === 'udp' && !connection) {
       if (traced) this.#traceSent(listener, to, text, retransmission)
       this.#datagrams.get(listener)?.send(Buffer.from(text, 'latin1'), to.port, to.host, error => {
@@ -171,6 +189,8 @@ export class TransportLayer {
 
   /** Sends a short probe from a separate socket. Calls `refused` if an ICMP error shows the port unreachable. */
   probe(host: string, port: number, refused: () => void): void {
+    // Where another machine's edge sends for us, our own network says nothing about the peer.
+    if (this.own.length === 0) return
     const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
     const end = this.#options.clock.after(1_000, () => socket.close())
     let answered = false
@@ -256,7 +276,7 @@ export class TransportLayer {
       advertised_host: wanted.advertised_host ?? wanted.host,
       ipv6: isIPv6(wanted.host),
     }
-    this.listeners.push(listener)
+    this.own.push(listener)
     return listener
   }
 

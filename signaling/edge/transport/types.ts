@@ -26,6 +26,12 @@ export interface TransportDestination extends Place {
   readonly connection?: StreamConnection | undefined
 }
 
+/** The listening points of another machine's edge, for a stack that has none, and how messages leave there. */
+export interface BorrowedListeners {
+  readonly listeners: readonly Listener[]
+  send(to: Place, text: string, failed: (error: Error) => void): void
+}
+
 /** A framed message as it came from the network. `text` is a byte string. */
 export interface Received {
   readonly text: string

@@ -25,8 +25,8 @@ async function pair(t: Test, over: Partial<EdgeOptions> = {}): Promise<{ a: Worl
   )
   if (!at_a || !at_b) throw new Error('no ports')
   await Promise.all([
-    a.edge.learnMachines({ own: at_a, key: KEY, others: [at_b] }),
-    b.edge.learnMachines({ own: at_b, key: KEY, others: [at_a] }),
+    a.edge.learnMachines({ own: at_a, key: KEY, others: [at_b], homes: [], fronts: [] }),
+    b.edge.learnMachines({ own: at_b, key: KEY, others: [at_a], homes: [], fronts: [] }),
   ])
   return { a, b, link_port: at_a.port }
 }
@@ -217,7 +217,13 @@ t.test('an edge passes on what its node says, and replaces a link whose other en
   const way = await wire(t, link_port)
   const b = await world(t, {})
   const at = (machine_id: string, port: number) => ({ machine_id, host: '127.0.0.1', port })
-  await b.edge.learnMachines({ own: at('mac_c', await freePort()), key: KEY, others: [at('mac_a', way.port)] })
+  await b.edge.learnMachines({
+    own: at('mac_c', await freePort()),
+    key: KEY,
+    others: [at('mac_a', way.port)],
+    homes: [],
+    fronts: [],
+  })
   const beat = (has_state: boolean): Beat => ({ node_id: 'node_1', has_state, hears: ['node_2'] })
   await until('the beat arrives', () => {
     b.edge.beat(beat(true))

@@ -48,6 +48,8 @@ const MACHINE = {
   host: '203.0.113.7',
   sip_port: 5060,
   takes_calls: 1,
+  roles: 'edge signaling media control',
+  hosts: '',
   version: '0.1.0',
   contracts: '0.1.0',
 } as const

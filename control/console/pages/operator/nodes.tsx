@@ -51,6 +51,7 @@ function Machines() {
               columns={[
                 { title: 'Machine', cell: row => <span class="mono">{row.id.slice(0, 12)}</span> },
                 { title: 'State', cell: row => <Badge tone={TONES[row.state]}>{words(row.state)}</Badge> },
+                { title: 'Roles', cell: row => (row.roles.length === 4 ? 'All' : row.roles.map(words).join(', ')) },
                 { title: 'Address', cell: row => row.host, wide: true },
                 { title: 'Version', cell: row => row.version, wide: true },
                 { title: 'Calls', cell: row => count(row.live_calls), right: true },

@@ -458,14 +458,16 @@ t.test(
     const here = machineOf(w.settings.data_dir).machine_id
     const ahead_ms = w.clock.now() + 3_600_000
     const machine = { host: '203.0.113.7', base_url: 'http://203.0.113.7', sip_port: 5060, version: '0.1.0' }
-    const put = (id: string, domain: string, takes_calls: 0 | 1 = 1) =>
+    const put = (id: string, domain: string, roles = 'edge signaling media control') =>
       putMachine(
         db,
         {
           ...machine,
-          contracts: '0.1.0',
+            contracts: '0.1.0',
           id,
-          takes_calls,
+          takes_calls: 1,
+          roles,
+          hosts: '',
           settings: JSON.stringify({ STROWGER_DOMAIN: domain, STROWGER_SIPREC: 's' }),
         },
         ahead_ms,
@@ -484,19 +486,25 @@ t.test(
     await askToDrain(db, 'mac_c', ahead_ms)
     await put('mac_d', 'a')
     await runs('mac_d', whole, w.clock.now() - 60_000)
-    await put('mac_e', 'a', 0)
+    await put('mac_e', 'a', 'control')
+    await put('mac_f', 'a', 'edge control')
+    await runs('mac_f', ['edge'])
+    await put('mac_g', 'a', 'signaling media')
+    await runs('mac_g', ['signaling', 'media'])
     await w.state.transaction(bumpConfiguration)
     const { data } = (await ask('GET', '/machines')).body as { data: { id: string }[] }
     const of = (id: string) => data.find(one => one.id === id)
-    t.equal(data.length, 5)
-    t.match(of('mac_e'), { state: 'running', processes: [] }, 'it serves the APIs alone')
+    t.equal(data.length, 7)
+    t.match(of('mac_e'), { state: 'running', processes: [], roles: ['control'] }, 'it serves the APIs alone')
+    t.match(of('mac_f'), { state: 'running', processes: ['edge'], roles: ['edge', 'control'] }, 'it needs no signaling')
+    t.match(of('mac_g'), { state: 'impaired', roles: ['signaling', 'media'] }, 'it cannot reach the edges of others')
     t.match(of(here), { here: true, state: 'running', processes: ['edge', 'media', 'signaling'], other_settings: [] })
     t.match(of('mac_b'), { here: false, state: 'impaired', other_settings: ['STROWGER_DOMAIN'], live_calls: 0 })
     t.match(of('mac_c'), { state: 'draining', other_settings: [] })
     t.match(of('mac_d'), { state: 'down', processes: [], configuration_behind: 0 })
     const { revision } = await db.selectFrom('configuration').select('revision').executeTakeFirstOrThrow()
     t.match(of(here), { configuration_behind: revision }, 'its signaling has applied nothing')
-    await seeMachine(db, here, ahead_ms + 31 * 86_400_000)
+    await seeMachine(db, here, '', ahead_ms + 31 * 86_400_000)
     t.same(
       (await listMachines(db)).map(({ id }) => id),
       [here],

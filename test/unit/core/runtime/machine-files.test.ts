@@ -19,7 +19,7 @@ t.test('a machine reads recordings and exports of another one, and nothing else'
     mkdirSync(join(data_dir, folder), { recursive: true })
   const content = randomBytes(2_500_000)
   writeFileSync(join(data_dir, 'recordings/2026/11/RE1.wav.sealed'), content)
-  for (const secret of ['master.key', 'recordings/.sounds/node_1.1.wav', 'runs/CA1-1.jsonl'])
+  for (const secret of ['master.key', 'recordings/.sounds/node_1.1.wav'])
     writeFileSync(join(data_dir, secret), 'secret')
   symlinkSync(join(data_dir, 'master.key'), join(data_dir, 'exports/exp_1.csv'))
   const at = { host: '127.0.0.1', port: await freePort() }
@@ -39,6 +39,9 @@ t.test('a machine reads recordings and exports of another one, and nothing else'
   for await (const part of files.read('mac_2', file, 10, content.length - 1)) read.push(part)
   t.ok(Buffer.concat(read).equals(content.subarray(10)), 'a part of it, byte for byte')
   t.ok((await files.source('mac_2', file).read(1_000_000, 70_000)).equals(content.subarray(1_000_000, 1_070_000)))
+  writeFileSync(join(data_dir, 'runs/CA1-1.jsonl'), '{"a":1}\n')
+  t.equal(String(await files.whole('mac_2', 'runs/CA1-1.jsonl')), '{"a":1}\n', 'the log of a run')
+  t.equal(await files.whole('mac_2', 'runs/CA2-1.jsonl'), null, 'another call has none there')
   await t.rejects(files.source('mac_2', file).read(content.length - 5, 10), /ended early/)
   await t.rejects(files.size('mac_2', 'recordings/RE2.wav'), { missing: true, message: /127\.0\.0\.1 does not have/ })
   for (const secret of [
@@ -46,7 +49,6 @@ t.test('a machine reads recordings and exports of another one, and nothing else'
     'recordings/../master.key',
     'recordings/%2e%2e/master.key',
     'recordings/.sounds/node_1.1.wav',
-    'runs/CA1-1.jsonl',
     'exports/exp_1.csv',
     'exports',
   ])

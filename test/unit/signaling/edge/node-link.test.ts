@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import pino from 'pino'
 import type { CallMessage } from '../../../../core/domain/ladder/message.ts'
+import { ALL_ROLES } from '../../../../core/domain/machines/roles.ts'
 import { systemClock } from '../../../../core/runtime/clock.ts'
 import type { EdgeFacts, MachineLinks } from '../../../../core/runtime/edge-link.ts'
 import { insertMessages } from '../../../../core/state/calls/ladder.ts'
@@ -49,7 +50,10 @@ async function desk(t: Test, left: readonly CallMessage[] = [], there: readonly 
     state,
     data_dir: w.data_dir,
     node: (nonce_key: Buffer | null = null, links: Parameters<typeof serveEdge>[0]['links'] = null) =>
-      serveEdge({ path, state, edge_id: 'mac_1', nonce_key, links, bus: { ...rung, on }, log, clock: systemClock }),
+      serveEdge({
+        ...{ path, state, edge_id: 'mac_1', nonce_key, links, roles: ALL_ROLES },
+        ...{ bus: { ...rung, on }, log, clock: systemClock },
+      }),
     /** Announces a new configuration revision, as every change of the configuration does. */
     changed: async () => {
       await state.db
@@ -188,7 +192,11 @@ t.test('a node tells the edge where the edges of other machines are, and when on
   t.teardown(() => node.stop())
   await until('the edge knows the other machine', () => told.length > 0)
   const other = { machine_id: 'mac_2', host: '192.0.2.1', port: 7002 }
-  t.same(told.at(-1), { own, key: '01ff', others: [other] }, 'without those that lend nothing or are gone')
+  t.same(
+    told.at(-1),
+    { own, key: '01ff', others: [other], homes: [], fronts: [] },
+    'without those that lend nothing or are gone',
+  )
   await machine('mac_4', 7004)
   await until('it hears of the new one', () => told.at(-1)?.others.length === 2)
 })
