@@ -16,7 +16,7 @@ type Machine = ItemOf<'get /machines'>
 const COLUMNS: readonly Column<Machine>[] = [
   { title: 'machine', text: ({ id, here }) => (here ? `${id} (here)` : id) },
   { title: 'state', text: ({ state }) => state, states: true },
-  { title: 'roles', text: ({ roles }) => (roles.length === ROLES.length ? 'all' : roles.join(' ')) },
+  { title: 'roles', text: ({ roles }) => (roles.length === ROLES.length ? 'all' : roles.join(' ')), rank: 1 },
   { title: 'calls', text: ({ live_calls }) => String(live_calls), right: true },
   { title: 'address', text: ({ host }) => host },
   { title: 'version', text: ({ version }) => version, rank: 1 },

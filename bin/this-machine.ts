@@ -6,7 +6,7 @@ import { StartRefused } from '../core/runtime/start-refused.ts'
 import { TREE } from '../core/runtime/tree.ts'
 import type { State } from '../core/state/index.ts'
 import { CONTRACTS } from '../core/state/migrations/index.ts'
-import type { MachineRow } from '../core/state/nodes/machines.ts'
+import type { StartedMachine } from '../core/state/nodes/machines.ts'
 import { type NodeRow, signalingNodes } from '../core/state/nodes/nodes.ts'
 import { versionAt } from './service/places.ts'
 
@@ -42,10 +42,7 @@ export const sharedNames = (): string[] =>
 const VERSION = versionAt(TREE) ?? 'unknown'
 
 /** Returns what a machine tells others of itself. Its settings are hashed with the master key, as some are secrets. */
-export const thisMachine = (
-  config: Config,
-  id: string,
-): Omit<MachineRow, 'started_at' | 'seen_at' | 'certificate'> => ({
+export const thisMachine = (config: Config, id: string): StartedMachine => ({
   id,
   host: config.host,
   base_url: config.base_url,

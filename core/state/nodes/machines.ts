@@ -9,15 +9,15 @@ import type { NodeRow } from './nodes.ts'
 
 export type MachineRow = Selectable<MachineTable>
 
+/** What a machine was started with. */
+export type StartedMachine = Omit<MachineRow, 'started_at' | 'seen_at' | 'certificate' | 'roles' | 'hosts'> &
+  Partial<Pick<MachineRow, 'roles' | 'hosts'>>
+
 /** A machine that was not seen for this long is forgotten. */
 const KEPT_MS = 30 * 86_400_000
 
 /** Writes what a machine was started with. */
-export async function putMachine(
-  db: Db | Trx,
-  machine: Omit<MachineRow, 'started_at' | 'seen_at' | 'certificate'>,
-  now_ms: number,
-): Promise<void> {
+export async function putMachine(db: Db | Trx, machine: StartedMachine, now_ms: number): Promise<void> {
   const row = { ...machine, started_at: iso(now_ms), seen_at: iso(now_ms) }
   await db
     .insertInto('machine')

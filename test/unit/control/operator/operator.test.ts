@@ -463,9 +463,9 @@ t.test(
         db,
         {
           ...machine,
-            contracts: '0.1.0',
+          contracts: '0.1.0',
           id,
-          takes_calls: 1,
+          takes_calls: roles === '' ? 0 : 1,
           roles,
           hosts: '',
           settings: JSON.stringify({ STROWGER_DOMAIN: domain, STROWGER_SIPREC: 's' }),
@@ -487,6 +487,7 @@ t.test(
     await put('mac_d', 'a')
     await runs('mac_d', whole, w.clock.now() - 60_000)
     await put('mac_e', 'a', 'control')
+    await put('mac_h', 'a', '')
     await put('mac_f', 'a', 'edge control')
     await runs('mac_f', ['edge'])
     await put('mac_g', 'a', 'signaling media')
@@ -494,8 +495,9 @@ t.test(
     await w.state.transaction(bumpConfiguration)
     const { data } = (await ask('GET', '/machines')).body as { data: { id: string }[] }
     const of = (id: string) => data.find(one => one.id === id)
-    t.equal(data.length, 7)
+    t.equal(data.length, 8)
     t.match(of('mac_e'), { state: 'running', processes: [], roles: ['control'] }, 'it serves the APIs alone')
+    t.match(of('mac_h'), { state: 'running', roles: ['control'] }, 'as a version without roles says it')
     t.match(of('mac_f'), { state: 'running', processes: ['edge'], roles: ['edge', 'control'] }, 'it needs no signaling')
     t.match(of('mac_g'), { state: 'impaired', roles: ['signaling', 'media'] }, 'it cannot reach the edges of others')
     t.match(of(here), { here: true, state: 'running', processes: ['edge', 'media', 'signaling'], other_settings: [] })
