@@ -1,9 +1,9 @@
 import { ALL_ROLES, namesOfRoles } from '../core/domain/machines/roles.ts'
-import { type Config, VARIABLES } from '../core/runtime/config.ts'
+import { type Settings, VARIABLES } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 
 /** Refuses roles for which this machine lacks a way to those that do the rest. @throws StartRefused */
-export function refuseRoles({ roles, database_url, drachtio, link }: Config): void {
+export function refuseRoles({ roles, database_url, drachtio, link }: Settings): void {
   const refused = (why: string): StartRefused =>
     new StartRefused(`${VARIABLES.roles.name}=${namesOfRoles(roles)}: ${why}`)
   if (roles.size < ALL_ROLES.size && database_url === null)
