@@ -160,6 +160,14 @@ export class Registrar {
     this.#all_ms = this.#options.clock.monotonic_ms()
   }
 
+  /** Removes the oldest contacts of a user: a reloaded browser registers a new one. */
+  async #evict(rows: readonly RegistrationRow[]): Promise<void> {
+    for (const row of rows) {
+      await removeRegistrations(this.#options.state.db, row.credential_id, row.contact)
+      this.#rows.delete(keyOf(row))
+    }
+  }
+
   /** The machine that has the flow of the request. */
   async #machineOf({ received_on }: InboundRequest): Promise<string> {
     const { machine_id, machineAt } = this.#options
@@ -293,11 +301,7 @@ export class Registrar {
     const bound = [...this.#rows.values()]
       .filter(row => row.credential_id === credential_id)
       .sort((a, b) => (a.registered_at < b.registered_at ? -1 : 1))
-    // A reloaded browser registers a new contact, so the oldest contacts are evicted.
-    for (const row of bound.splice(0, Math.max(0, bound.length - MAX_CONTACTS))) {
-      await removeRegistrations(state.db, credential_id, row.contact)
-      this.#rows.delete(keyOf(row))
-    }
+    await this.#evict(bound.splice(0, Math.max(0, bound.length - MAX_CONTACTS)))
     this.#options.others?.ring('registrations')
     const contacts = bound.map(row => {
       const left = Math.max(0, Math.round((Date.parse(row.expires_at) - now_ms) / 1000))
