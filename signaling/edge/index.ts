@@ -64,6 +64,8 @@ export interface EdgeOptions {
   readonly strangers?: Omit<StrangerOptions, 'isConfiguredSource'> | undefined
   /** Called with what the node of another machine says to the node of this one. */
   readonly noted?: ((from: string, text: string) => void) | undefined
+  /** No application connects: machines that it learns of have the calls. Default: false. */
+  readonly lone?: boolean | undefined
   /** Called with each SIP message in either direction, for the ladder. Must neither throw nor block. */
   readonly onMessage?: ((message: TracedMessage) => void) | undefined
   /** Called with what the node of another machine says. */
@@ -187,6 +189,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     clock,
     log,
     transport: () => stack.transport,
+    lone: options.lone ?? false,
     hearBeat: options.onBeat,
     isOwn: request => core.legOf(request) !== undefined,
     admits: received => isConfiguredSource(received.source.host) || guard.admits(received),

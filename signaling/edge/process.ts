@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type CallMessage, missingFrom } from '../../core/domain/ladder/message.ts'
-import { speaksSip } from '../../core/domain/machines/roles.ts'
+import { runsCalls, speaksSip } from '../../core/domain/machines/roles.ts'
 import { createAddressGuard } from '../../core/domain/network/address-guard.ts'
 import { systemClock } from '../../core/runtime/clock.ts'
 import { addressesOf, ConfigError, loadSettings, type Settings } from '../../core/runtime/config.ts'
@@ -150,6 +150,7 @@ async function open(
         realms: peers.realms,
         known: peers.known,
       },
+      lone: !runsCalls(config.roles),
       onMessage,
       onBeat: node.beat,
       noted: node.note,

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { reply } from '../conformance/edge/peer.ts'
 import { tone } from '../support/audio.ts'
 import { runCommand } from '../support/command-line.ts'
 import { ConnectedPhone } from '../support/connected-phone.ts'
@@ -25,7 +28,7 @@ t.test('an edge, a machine for calls and a machine for the APIs are one platform
   const edge = await world(t, await at('127.0.0.2', 'edge'), control)
   const calls = await world(t, await at('127.0.0.3', 'signaling media'), control)
   const { db } = control.state
-  const [own = '', application = '', registered = ''] = control.numbers
+  const [own = '', application = '', registered = '', third = ''] = control.numbers
   const desk = await openSoftphone(t, '127.0.0.91')
   const far_end = await openSoftphone(t, '127.0.0.92')
   const target = { sip_uri: `sip:${far_end.address}:${far_end.port}`, transport: 'udp', priority: 1, weight: 1 }
@@ -114,6 +117,27 @@ t.test('an edge, a machine for calls and a machine for the APIs are one platform
     const invite = await phone.request('INVITE')
     phone.answer(invite, '486 Busy Here')
     await until('the caller is told', () => near.final === 486)
+    await nobody()
+  })
+
+  t.test('a target over TCP is called by the edge', async t => {
+    const server = createServer()
+    t.teardown(() => server.close())
+    const callers: (string | undefined)[] = []
+    server.on('connection', socket => {
+      callers.push(socket.remoteAddress)
+      socket.on('error', () => undefined)
+      socket.on('data', data => {
+        if (data.includes('INVITE sip:')) socket.write(reply(String(data), 486, 'busy', '', 5060))
+      })
+    })
+    await once(server.listen(0, '127.0.0.94'), 'listening')
+    const { port } = server.address() as AddressInfo
+    const over_tcp = { sip_uri: `sip:127.0.0.94:${port}`, transport: 'tcp', priority: 1, weight: 1 }
+    await control.routeToTrunk(third, await control.addTrunk('127.0.0.94', { targets: [over_tcp] }))
+    const near = await dial(third)
+    await until('the caller is told', () => near.final === 486)
+    t.same([...new Set(callers)], ['127.0.0.2'], 'the target sees the address of the edge')
     await nobody()
   })
 

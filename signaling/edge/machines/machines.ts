@@ -18,6 +18,8 @@ interface MachinesOptions {
   readonly clock: Clock
   readonly log: EdgeLog
   readonly transport: () => TransportLayer
+  /** No application runs here: calls are those of other machines. */
+  readonly lone: boolean
   /** Whether the request belongs to a dialog of this edge. */
   readonly isOwn: (request: SipMessage) => boolean
   /** Whether a source may send anything now. */
@@ -53,6 +55,8 @@ export class Machines implements OtherMachines {
   readonly #options: MachinesOptions
   readonly #links = new Map<string, { readonly address: string; readonly link: EdgeLink }>()
   readonly #by_mark = new Map<string, EdgeLink>()
+  /** It has been told of the machines. */
+  #knows = false
   #secret = Buffer.alloc(0)
   #homes: readonly string[] = []
   #fronts: readonly string[] = []
@@ -98,6 +102,7 @@ export class Machines implements OtherMachines {
       else this.#by_mark.set(mark, link)
     }
     this.#secret = key
+    this.#knows = true
     this.#homes = byTurn(homes, own.machine_id, key)
     this.#fronts = byTurn(fronts, own.machine_id, key)
     if (homes.length + fronts.length > 0) this.#pings ??= clock.every(PING_MS, () => this.#ping())
@@ -149,43 +154,50 @@ export class Machines implements OtherMachines {
   /** Passes on a request in another edge's dialog, or a response to another edge's request. */
   relays(message: SipMessage, received: Received): boolean {
     // What another edge has passed on is ours, or nobody's.
-    if (this.#by_mark.size === 0 || received.connection?.lent) return false
+    if (received.connection?.lent) return false
+    // A lone edge that has just started knows no machine yet. Peers repeat what it drops; a 481 would end their calls.
+    if (this.#by_mark.size === 0) return this.#options.lone && !this.#knows
     const mark = message.is_request ? message.to_tag.slice(0, MARK) : markInBranch(message.branch)
     const link = this.#by_mark.get(mark)
-    if (!link && message.is_request && message.to_tag === '' && this.#homes.length > 0) {
-      if (this.#options.admits(received)) this.#bringHome(message.call_id, received)
-      return true
-    }
+    if (!link && message.is_request && message.to_tag === '' && this.#homes.length > 0)
+      return this.#bringHome(message.call_id, received)
+    if (link && !link.usable && this.#options.lone) return true
     if (!link?.usable || (message.is_request && this.#options.isOwn(message))) return false
     const { protocol, source, listener, text } = received
     // The limits on strangers hold before the link, so that no stranger can fill it.
     // A machine that is away has lost its dialogs: the request is judged as one of ours, and gets 481.
-    const judge = (): void => this.#options.receive(received)
+    // Behind a lone edge it may only be out of reach for a moment, and the peer repeats the request.
+    const judge = (): void => {
+      if (!this.#options.lone) this.#options.receive(received)
+    }
     if (this.#options.admits(received)) link.handOver({ protocol, ...source }, listener, text, judge)
     return true
   }
 
   /**
    * Hands a new request to a machine with signaling: requests of a Call-ID to the same, while that one can be reached.
-   * When none can be, it is judged here, where no application runs.
+   * Returns false when none can be: then it is judged here, where no application runs.
    */
-  #bringHome(call_id: string, received: Received): void {
+  #bringHome(call_id: string, received: Received): boolean {
     const before = this.#handed.get(call_id)
     const turns = byTurn(this.#homes, call_id, this.#secret)
+    const order = before === undefined ? turns : [before, ...turns.filter(id => id !== before)]
+    const usable = order.flatMap(id => {
+      const link = this.#links.get(id)?.link
+      return link?.usable ? [{ id, link }] : []
+    })
+    if (usable.length === 0) return false
     const { protocol, source, listener, text } = received
-    const next = ([machine_id, ...others]: readonly string[]): void => {
-      if (machine_id === undefined) {
+    const next = ([first, ...others]: typeof usable): void => {
+      if (!first) {
         this.#options.receive(received)
         return
       }
-      const link = this.#links.get(machine_id)?.link
-      if (!link?.usable) next(others)
-      else {
-        this.#handed.set(call_id, machine_id)
-        link.handOver({ protocol, ...source }, listener, text, () => next(others))
-      }
+      this.#handed.set(call_id, first.id)
+      first.link.handOver({ protocol, ...source }, listener, text, () => next(others))
     }
-    next(before === undefined ? turns : [before, ...turns.filter(id => id !== before)])
+    if (this.#options.admits(received)) next(usable)
+    return true
   }
 
   /** Tells the edges of all other machines what the node of this one says. */

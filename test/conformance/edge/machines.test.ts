@@ -10,7 +10,7 @@ import t, { type Test } from '../../support/harness/index.ts'
 import { freePort } from '../../support/ports.ts'
 import { until } from '../../support/wait.ts'
 import { wire } from '../../support/wires.ts'
-import { finalTo, Peer, portOf, reply, request, SDP, starts, status, tagOf, type World, world } from './peer.ts'
+import { final, finalTo, Peer, portOf, reply, request, SDP, starts, status, tagOf, type World, world } from './peer.ts'
 import { testClock } from './test-clock.ts'
 
 // Two edges of one installation: a call lives on one, and its peer is reached by the other, or sends to the other.
@@ -167,6 +167,38 @@ t.test('requests of a dialog at the wrong edge reach the right one, and the answ
     return peer.arrived.find(finalTo(late))
   })
   t.match(answer, /^SIP\/2\.0 481 /, 'its machine is away')
+})
+
+t.test('a lone edge leaves unanswered what it cannot place yet, and hands new requests to another machine', async t => {
+  const [a, b] = [await world(t, { lone: true }), await world(t)]
+  const [at_a, at_b] = [
+    { machine_id: 'mac_a', host: '127.0.0.1', port: await freePort() },
+    { machine_id: 'mac_b', host: '127.0.0.1', port: await freePort() },
+  ]
+  const peer = await Peer.open(t)
+  const call = { call_id: 'home', from_tag: 'h' }
+  const invite = request('INVITE', peer.port, { ...call, body: SDP })
+  peer.send(request('BYE', peer.port, { call_id: 'up', to_tag: 'of-another-machine' }), a.port)
+  peer.send(invite, a.port)
+  await until('it has read both', () => a.edge.stats().counters.received === 2)
+  await b.edge.learnMachines({ own: at_b, key: KEY, others: [at_a], homes: [], fronts: [] })
+  await a.edge.learnMachines({ own: at_a, key: KEY, others: [at_b], homes: ['mac_b'], fronts: [] })
+  peer.send(invite, a.port)
+  const answer = await peer.next(final)
+  t.match(answer, /^SIP\/2\.0 200 /, 'the first final answer')
+  t.ok(answer.includes(`\r\nContact: <sip:127.0.0.1:${a.port}>\r\n`), 'the peer knows the lone edge alone')
+  const to_tag = tagOf(answer)
+  peer.send(request('ACK', peer.port, { ...call, to_tag }), a.port)
+  const bye = request('BYE', peer.port, { ...call, to_tag, cseq: 2 })
+  peer.send(bye, a.port)
+  t.match(await peer.next(finalTo(bye)), /^SIP\/2\.0 200 /)
+  t.equal(b.edge.stats().dialogs, 0)
+  t.same(a.robot.seen, [])
+  b.edge.close()
+  await until('a new request is judged here, once no other machine can be reached', () => {
+    peer.send(request('OPTIONS', peer.port), a.port)
+    return a.robot.seen.some(({ text }) => starts('OPTIONS')(text))
+  })
 })
 
 t.test('a stranger cannot flood one edge by way of another, nor speak on the link between them', async t => {
