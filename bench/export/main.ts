@@ -83,26 +83,20 @@ async function measured() {
   const during = (work: Promise<unknown>) => setUpsDuring(agent, from, work)
   const control = pids['control'] ?? 0
   const in_peace = cpuOf(control)
-  const quiet = [await during(rest(QUIET_MS))]
+  const [at_rest, first] = await mostMemory(control, during(rest(QUIET_MS)))
+  const quiet = [first]
   // What the calls alone cost the process that exports.
   const cpu_in_peace = (cpuOf(control) - in_peace) / (QUIET_MS / 1000)
 
-  const at_rest = rssOf(control)
-  let most = at_rest
-  const looking = setInterval(() => {
-    most = Math.max(most, rssOf(control))
-  }, LOOK_MS)
   const begun = performance.now()
   const cpu = cpuOf(control)
   let bytes = 0
-  const while_exporting = await during(
-    exported(up.made).then(job => {
-      bytes = job.bytes
-    }),
-  )
+  const exporting = exported(up.made).then(job => {
+    bytes = job.bytes
+  })
+  const [most, while_exporting] = await mostMemory(control, during(exporting))
   const seconds = (performance.now() - begun) / 1000
   const cpu_seconds = cpuOf(control) - cpu
-  clearInterval(looking)
   quiet.push(await during(rest(QUIET_MS)))
 
   const list = join(folder, 'rates.csv')
@@ -142,6 +136,23 @@ function forgetPages(): void {
 /** The resident memory of a process, in bytes. */
 function rssOf(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
+}
+
+/**
+ * Returns the most resident memory of a process while `work` lasts, and its result. At rest, too, memory rises and falls
+ * by 10 MiB between two collections, so peaks are compared with peaks.
+ */
+async function mostMemory<T>(pid: number, work: Promise<T>): Promise<readonly [number, T]> {
+  let most = rssOf(pid)
+  const looking = setInterval(() => {
+    most = Math.max(most, rssOf(pid))
+  }, LOOK_MS)
+  try {
+    const result = await work
+    return [most, result]
+  } finally {
+    clearInterval(looking)
+  }
 }
 
 /** The CPU time that a process has used, in seconds (proc(5): clock ticks of 10 ms). */
