@@ -139,8 +139,8 @@ function rssOf(pid: number): number {
 }
 
 /**
- * Returns the most resident memory of a process while `work` lasts, and its result. At rest, too, memory rises and falls
- * by 10 MiB between two collections, so peaks are compared with peaks.
+ * Returns the most resident memory of a process while `work` lasts, and its result. At rest, too, memory rises and
+ * falls by 10 MiB between two collections, so peaks are compared with peaks.
  */
 async function mostMemory<T>(pid: number, work: Promise<T>): Promise<readonly [number, T]> {
   let most = rssOf(pid)
