@@ -7,6 +7,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 //   npm run bench -- cluster --only history [--steps 100000]    random histories on both stores
 //   npm run bench -- cluster --only outage [--calls 100]    the database stops, returns, and is replaced by its standby
 //   npm run bench -- cluster --only kills [--minutes 10] [--rate 20]    each process of two machines is killed
+//   npm run bench -- cluster --only partitions [--seconds 60] [--rate 4]    machines lose the database, and each other
 //   npm run bench -- cluster --only crashes [--seeds 20] [--operations 10000]    histories with kills and outages
 //   npm run bench -- cluster --only move [--rows 1000000]    an installation on SQLite moves, row by row
 //   npm run bench -- cluster --only upgrade [--calls 200]    machines are upgraded one by one under calls
@@ -24,6 +25,7 @@ const FIGURES: Readonly<Record<string, () => Promise<{ readonly within_limits: b
   kills: async () => (await import('./kills.ts')).kills(option('--minutes', 10), option('--rate', 20)),
   move: async () => (await import('./move.ts')).move(option('--rows', 1_000_000)),
   upgrade: async () => (await import('./upgrade.ts')).upgrade(option('--calls', 200)),
+  partitions: async () => (await import('./partitions.ts')).partitions(option('--seconds', 60), option('--rate', 4)),
   crashes: async () => (await import('./crashes.ts')).crashes(option('--seeds', 20), option('--operations', 10_000)),
 }
 

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { wrongClock } from '../../bench/wrong-clock.ts'
 import { LOST_AFTER_MS } from '../../core/state/nodes/nodes.ts'
 import { runCommand } from '../support/command-line.ts'
 import t from '../support/harness/index.ts'
@@ -10,7 +11,6 @@ import { openSoftphone } from '../support/softphone.ts'
 import { until } from '../support/wait.ts'
 import { wire } from '../support/wires.ts'
 import { type World, world } from '../support/world.ts'
-import { wrongClock } from '../support/wrong-clock.ts'
 
 // Two whole machines share one PostgreSQL. A call lives on one of them; ceilings, money, configuration and commands are
 // those of both. Their wall clocks are two hours apart. One of them falls silent, loses its way to the database and to
@@ -18,6 +18,10 @@ import { wrongClock } from '../support/wrong-clock.ts'
 
 const CALLED = '+2348030004711'
 const CEILING = 3
+const A_SECOND = 2
+const SECOND_MS = 1000
+/** How far the clock of the test may be from that of the rows. */
+const CLOCKS_MS = 100
 
 const HOUR_MS = 3_600_000
 /** Observers look every 5 s. */
@@ -128,6 +132,39 @@ t.test('two machines on one PostgreSQL', async t => {
     await until('all have ended', async () => (await running()).length === 0)
   })
 
+  t.test('no second has more calls of a trunk than it may, of both machines together', async t => {
+    const set = (limits: { readonly concurrency: number; readonly cps: number }) =>
+      a.state.transaction(trx => trx.updateTable('trunk').set(limits).where('id', '=', trunk_id).execute())
+    const limits = db.selectFrom('trunk').select(['concurrency', 'cps']).where('id', '=', trunk_id)
+    const before = await limits.executeTakeFirstOrThrow()
+    await set({ concurrency: 1000, cps: A_SECOND })
+    const dialled = await Promise.all([a, b, a, b, a, b, a, b].map(dial))
+    const arrived: number[] = []
+    const earlier = far_end.calls.length
+    await until('each call is answered or refused', async () => {
+      while (far_end.calls.length > earlier + arrived.length) {
+        const far = await far_end.incoming(CALLED)
+        arrived.push(Date.now())
+        await far.answer()
+      }
+      return dialled.every(({ final }) => final !== null)
+    })
+    const admitted = db.selectFrom('call').select('queued_at').where('ended_at', 'is', null).orderBy('queued_at')
+    const asked = (await admitted.execute()).map(({ queued_at }) => Date.parse(queued_at))
+    t.equal(asked.length, arrived.length)
+    t.ok(arrived.length >= A_SECOND, 'those of the first second are admitted')
+    // Each was asked for before it was counted, and arrived after that.
+    const seconds = arrived.slice(A_SECOND).map((at_ms, first) => at_ms - (asked[first] ?? 0))
+    t.same(
+      seconds.filter(ms => ms < SECOND_MS - CLOCKS_MS),
+      [],
+    )
+    t.same(new Set(dialled.map(({ final }) => final)), new Set([200, 503]))
+    for (const line of dialled.filter(({ final }) => final === 200)) line.hangUp()
+    await until('all have ended', async () => (await running()).length === 0)
+    await set(before)
+  })
+
   t.test('a machine that falls silent loses its calls once, and ends them itself when it comes back', async t => {
     const [kept, lost] = [await callBy(a), await callBy(b)]
     const silent = b.pid('signaling')
@@ -203,6 +240,11 @@ t.test('two machines on one PostgreSQL', async t => {
     t.match(await until('the end of the other call is written', written), [{ reason: null, status: 'completed' }])
     const next = await callBy(b)
     await heard(next, 'it takes calls again')
+    // The connections are lost, and only the machine believes in them.
+    way.halfOpen()
+    const after = await callBy(b)
+    await heard(after, 'it has found that its connections were lost')
+    after.near.hangUp()
     await heard(kept, 'the call was not disturbed')
     for (const { near } of [kept, next]) near.hangUp()
     await until('all have ended', async () => (await running()).length === 0)
@@ -223,9 +265,15 @@ t.test('two machines on one PostgreSQL', async t => {
       }),
     )
     await until('the machines hear each other by the links of the test', () => links.every(({ open }) => open > 0))
-    way.blackhole()
     for (const link of links) link.blackhole()
     t.teardown(() => Promise.all([way, ...links].map(one => one.mend())))
+    for (const w of [a, b]) {
+      const apart = await callBy(w)
+      await heard(apart, 'machines that only miss each other take calls')
+      apart.near.hangUp()
+      await until('it has ended', async () => (await running()).length === 2)
+    }
+    way.blackhole()
     await Promise.all([lost.near.over(), lost.far.over()])
     const cdr = await until('the other machine ends it, too', async () => {
       const rows = await cdrsOf(lost.sid)

@@ -134,7 +134,7 @@ export async function live({ db }: State, { steps }: History): Promise<string[]>
       results.push(`${step.table} ${JSON.stringify(step.changes)}`)
     }
   await answered()
-  return results
+  return ranked(results)
 }
 
 /** Tables that the procedures write. */
@@ -143,6 +143,14 @@ const WRITTEN = [
   ...(['cdr', 'call_step', 'call_step_failure', 'refusal_day', 'outbox', 'webhook_delivery'] as const),
 ] satisfies readonly (keyof Schema)[]
 
+/** A turn that was lost has used positions: only their order is the same in each state. */
+function ranked(lines: readonly string[]): string[] {
+  const position = /("position",?:?)(\d+)/g
+  const found = new Set(lines.flatMap(line => [...line.matchAll(position)].map(([, , number]) => Number(number))))
+  const ranks = new Map([...found].sort((one, other) => one - other).map((number, rank) => [number, rank]))
+  return lines.map(line => line.replace(position, (_, name, number) => `${name}#${ranks.get(Number(number))}`))
+}
+
 /** Ids that a procedure draws: each state has its own. */
 const DRAWN = /(evt_|whd_)?[0-9a-f]{8}-[0-9a-f-]{27}/g
 
@@ -150,9 +158,10 @@ const DRAWN = /(evt_|whd_)?[0-9a-f]{8}-[0-9a-f-]{27}/g
 export async function written({ db }: State): Promise<Record<string, string[]>> {
   const rows: Record<string, string[]> = {}
   for (const table of WRITTEN)
-    rows[table] = (await db.selectFrom(table).selectAll().execute())
-      .map(row => JSON.stringify(Object.entries(row).sort(([one], [other]) => (one < other ? -1 : 1))))
-      .map(row => row.replace(DRAWN, 'drawn'))
-      .sort()
+    rows[table] = ranked(
+      (await db.selectFrom(table).selectAll().execute())
+        .map(row => JSON.stringify(Object.entries(row).sort(([one], [other]) => (one < other ? -1 : 1))))
+        .map(row => row.replace(DRAWN, 'drawn')),
+    ).sort()
   return rows
 }

@@ -63,41 +63,38 @@ export const callsOfNode = (db: Db | Trx, node_id: string): Promise<CallRow[]> =
     .where('origin', '!=', 'test')
     .execute()
 
+/** Calls of a lost node that are ended together: other writers wait for as long. */
+const MOST_AT_ONCE = 8
+
 /**
  * Ends the calls of a node that was declared lost, with a CDR of reason `node_lost`. A call ends at the node's last
- * heartbeat, because it ran at least until then. Each call is its own transaction, so several nodes may do this
- * concurrently. When the node registers again meanwhile, it ends the others itself.
+ * heartbeat, because it ran at least until then. Each call ends for itself, so several nodes may do this concurrently.
+ * When the node registers again meanwhile, it ends the others itself.
  */
 export async function endCallsOfLostNode(
-  state: State,
+  { db }: State,
   node: { readonly id: string; readonly heartbeat_at: string },
   now_ms: number,
 ): Promise<string[]> {
-  const calls = await state.db
+  const calls = await db
     .selectFrom('call')
     .select(['sid', 'answered_at'])
     .where('node_id', '=', node.id)
     .where('ended_at', 'is', null)
     .execute()
   const ended: string[] = []
-  for (const call of calls) {
+  const end = async (call: LostCall): Promise<void> => {
     const ended_ms = Math.min(now_ms, Math.max(Date.parse(node.heartbeat_at), Date.parse(call.answered_at ?? '') || 0))
-    const by_us = await state.transaction(
-      async trx => (await isLost(trx, node.id)) && endLost(trx, call, { cause: 'node_lost', ended_ms }),
-    )
-    if (by_us) ended.push(call.sid)
+    const input = { sid: call.sid, facts: factsOfLost(call, { cause: 'node_lost', ended_ms }), node_id: node.id }
+    if (await callProcedure(db, 'end_lost_call', input)) ended.push(call.sid)
   }
+  for (let at = 0; at < calls.length; at += MOST_AT_ONCE) await Promise.all(calls.slice(at, at + MOST_AT_ONCE).map(end))
   return ended
 }
 
-const isLost = async (trx: Trx, node_id: string): Promise<boolean> => {
-  const node = await trx.selectFrom('node').select('lost_at').where('id', '=', node_id).executeTakeFirst()
-  return (node?.lost_at ?? null) !== null
-}
-
-/** Ends a call that no node runs any more, in its own transaction. Returns false when it has already ended. */
-export const endLostCall = (state: State, call: LostCall, facts: LostFacts): Promise<boolean> =>
-  state.transaction(trx => endLost(trx, call, facts))
+/** Ends a call that no node runs any more. Returns false when it has already ended. */
+export const endLostCall = ({ db }: State, call: LostCall, lost: LostFacts): Promise<boolean> =>
+  callProcedure(db, 'finish_call', { sid: call.sid, facts: factsOfLost(call, lost) })
 
 type LostCall = Pick<CallRow, 'sid' | 'answered_at'>
 
@@ -106,15 +103,12 @@ interface LostFacts {
   readonly ended_ms: number
 }
 
-async function endLost(trx: Trx, call: LostCall, { cause, ended_ms }: LostFacts): Promise<boolean> {
-  const row = await finishCall(trx, call.sid, {
-    ending: ending({ cause, answered: call.answered_at !== null }),
-    ended_ms,
-    pdd_ms: null,
-    media: null,
-  })
-  return row !== undefined
-}
+const factsOfLost = ({ answered_at }: LostCall, { cause, ended_ms }: LostFacts): FinalFacts => ({
+  ending: ending({ cause, answered: answered_at !== null }),
+  ended_ms,
+  pdd_ms: null,
+  media: null,
+})
 
 export type { Decided } from '../procedures/running/admit.ts'
 export { type CallRow, type NewCall, NOTHING_YET } from '../procedures/running/rows.ts'

@@ -7,7 +7,7 @@ import type { Query } from './query.ts'
 import { decideNewCall, decideQueuedCall } from './running/admit.ts'
 import { type Enqueued, enqueueCallback } from './running/callbacks.ts'
 import { type ProjectEvent, queueProjectEvent } from './running/events.ts'
-import { type FinalFacts, finish } from './running/finish.ts'
+import { endLost, type FinalFacts, finish } from './running/finish.ts'
 import { insertMessageRows } from './running/messages.ts'
 import { insertCallRow, type NewCall } from './running/rows.ts'
 import { writeSteps } from './running/write.ts'
@@ -26,6 +26,7 @@ export const PROCEDURES = {
   admit_queued_call: decideQueuedCall,
   write_call: writeSteps,
   finish_call: (query, { sid, facts }: { sid: string; facts: FinalFacts }) => finish(query, sid, facts) !== null,
+  end_lost_call: endLost,
   insert_messages: insertMessageRows,
   enqueue_callback: (query, wanted: Enqueued) => enqueueCallback(query, wanted),
   queue_event: (query, { event, now_ms }: { event: ProjectEvent; now_ms: number }) =>

@@ -36,6 +36,18 @@ const insertCdr = inserting('cdr', [
   ...(['duration_seconds', 'pdd_ms', 'media'] as const),
 ])
 
+interface LostEnd {
+  readonly sid: string
+  readonly facts: FinalFacts
+  readonly node_id: string
+}
+
+/** Ends a call of a node that is lost. Returns false when the node has registered again, or the call has ended. */
+export function endLost(query: Query, { sid, facts, node_id }: LostEnd): boolean {
+  const lost = query('select id from node where id = ? and lost_at is not null', node_id)
+  return lost.length > 0 && finish(query, sid, facts) !== null
+}
+
 /**
  * Ends a call: slots, money, final status, CDR, last callback. Returns null when it has already ended; its slots and
  * money are released in any case.
