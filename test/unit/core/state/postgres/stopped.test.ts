@@ -11,8 +11,8 @@ import { postgresDatabase } from '../../../../support/postgres.ts'
 import type { Outcome, Writing } from '../../../../support/stopped-writer.ts'
 import { PATIENCE_MS, until } from '../../../../support/wait.ts'
 
-// A process gets no CPU for a while, in the middle of its turn. The server ends its transaction after 1 s, or 3 s. What is not
-// committed runs again, or is refused; what is committed is answered so.
+// A process gets no CPU for a while, in the middle of its turn. The server ends its transaction after 1 s, or 3 s. What
+// is not committed runs again, or is refused; what is committed is answered so.
 
 const STOPPED_S = 5
 /** Less than the 3 s for which a transaction may stand still. */
