@@ -15,8 +15,12 @@ export function parseAddress(text: string): Address | null {
 }
 
 /** The key by which limits count clients: an IPv4 address, or the /64 of an IPv6 address. One machine may use a /64. */
-export const hostGroup = (text: string): string =>
-  text.includes(':') ? (parseAddress(text)?.words.slice(0, 2).join(':') ?? text) : text
+export function hostGroup(text: string): string {
+  const words = text.includes(':') ? parseAddress(text)?.words : undefined
+  if (!words) return text
+  const [first = 0] = words
+  return words.length === 1 ? [24, 16, 8, 0].map(bits => (first >>> bits) & 255).join('.') : words.slice(0, 2).join(':')
+}
 
 export interface Network extends Address {
   readonly prefix_length: number

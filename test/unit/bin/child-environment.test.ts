@@ -3,7 +3,7 @@ import { VARIABLES } from '../../../core/runtime/config.ts'
 import t from '../../support/harness/index.ts'
 
 /** Variables that only the supervisor reads. */
-const SUPERVISOR = ['users', 'confinement', 'print_secrets', 'roles']
+const SUPERVISOR = ['users', 'confinement', 'print_secrets']
 
 t.test('each variable goes to a process or belongs to the supervisor', async t => {
   const told = new Set(Object.values(READ_BY).flat())

@@ -170,6 +170,9 @@ async function calls(w: AdmissionWorld) {
   const failed = ending({ cause: 'not_admitted', answered: false, sip_code: 503, reason: 'state_unavailable' })
   await run('finish_call', { sid: peers.call_sid, facts: { ...ended, ending: failed } })
   await run('insert_call', { call: newCall(w, 'CA_plain'), now_ms: NOW_MS })
+  // A node that has registered again ends its calls itself.
+  const lost = { sid: 'CA_plain', facts: { ...ended, ending: failed }, node_id: 'node_back' }
+  t.equal(await run('end_lost_call', lost), false)
   const callback = { kind: 'status_callback', call_sid: 'CA_plain', url: endpoint.url, method: 'POST' } as const
   await run('enqueue_callback', { ...callback, project_id: w.project_id, parameters: {}, now_ms: NOW_MS })
   await run('queue_event', { event: { project_id: w.project_id, kind: 'call.ended', data: {} }, now_ms: NOW_MS })
