@@ -93,7 +93,7 @@ function answeredDialog(heard: readonly Heard[], invite: Heard, answer: Heard, l
   for (const { direction, message, from } of heard) {
     const refreshes = message.cseq.method === 'INVITE' || message.cseq.method === 'UPDATE'
     if (direction !== 'in' || !refreshes || message.to_tag === '') continue
-    if (message.is_request || isSuccess(message)) dialog.refreshTarget(message, from, protocol)
+    if (message.is_request || isSuccess(message)) dialog.refreshTarget(message, from, protocol === 'udp')
   }
   return dialog
 }

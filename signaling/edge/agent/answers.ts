@@ -115,7 +115,7 @@ export class Answers {
       this.#pending.updateAnswered(pending)
       if (leg) this.#dialogs.judged(update, leg, command.status)
     }
-    if (success) leg?.dialog.refreshTarget(request, received.source, received.protocol)
+    if (success) leg?.dialog.refreshTarget(request, received.source, received.protocol === 'udp')
     const wire = this.#core.wireBack(received, text)
     app.send(responseSentReply(request_id, wire, pending.id, leg?.id ?? '', text))
   }
@@ -173,7 +173,7 @@ export class Answers {
       else if (pending.early) this.#core.dropLeg(pending.early)
     } else if (success && leg && request.method === 'UPDATE') {
       if (leg.session && draft.body !== '') leg.sdp = draft.body
-      leg.dialog.refreshTarget(request, received.source, received.protocol)
+      leg.dialog.refreshTarget(request, received.source, received.protocol === 'udp')
     } else if (leg && endsSubscription(request) && leg.kind === 'subscribe') this.#core.dropLeg(leg)
     else if (success && leg?.kind === 'subscribe' && request.method === 'SUBSCRIBE') {
       leg.state = 'confirmed'
@@ -186,8 +186,11 @@ export class Answers {
   #confirm(pending: PendingServer, leg: AgentLeg, draft: Draft, text: string): void {
     const { transaction } = pending
     if (pending.leg) {
-      const { source, protocol } = transaction.received
-      leg.dialog.refreshTarget(transaction.request, source, protocol)
+      leg.dialog.refreshTarget(
+        transaction.request,
+        transaction.received.source,
+        transaction.received.protocol === 'udp',
+      )
     }
     leg.state = 'confirmed'
     if (leg.session) leg.sdp = draft.body

@@ -213,7 +213,7 @@ export class SentRequests {
     this.finish(pending)
     const leg = pending.in_dialog ? pending.leg : this.#legFor(pending, response, from, sent)
     if (!leg) return
-    if (pending.in_dialog) leg.dialog.refreshTarget(response, from)
+    if (pending.in_dialog) leg.dialog.refreshTarget(response, from, false)
     else {
       leg.outgoing = pending
     }
@@ -274,7 +274,7 @@ export class SentRequests {
       subscribed(this.#core, leg, response.get('expires') ?? headerOf(sent.text, 'Expires'))
     } else if (leg && pending.method === 'UPDATE' && status < 300) {
       if (leg.session) leg.sdp = bodyOf(sent.text) || leg.sdp
-      leg.dialog.refreshTarget(response, from)
+      leg.dialog.refreshTarget(response, from, false)
       armAfterUpdate(this.#core, leg, response)
     } else if (leg && pending.method === 'NOTIFY' && leg.kind === 'subscribe') {
       const state = headerOf(sent.text, 'Subscription-State') ?? ''

@@ -149,7 +149,7 @@ function refresh(core: AgentCore, leg: AgentLeg): void {
 }
 
 function refreshed(core: AgentCore, leg: AgentLeg, session: SessionTimer, response: SipMessage, from: Address): void {
-  leg.dialog.refreshTarget(response, from)
+  leg.dialog.refreshTarget(response, from, false)
   armWithin(core, leg, session, response)
 }
 

@@ -18,7 +18,6 @@ import { type Draft, draftResponse, type SipMessage } from '../sip/message.ts'
 import { smallAnswer } from '../sip/small-answer.ts'
 import { parseNameAddress, parseUri } from '../sip/uri.ts'
 import type { SenderStanding } from '../transaction/layer.ts'
-import { listeningPort } from '../transaction/via-source.ts'
 import { isReliable, type Received } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
 import type { SourceGuard } from './guard.ts'
@@ -152,10 +151,7 @@ export class Strangers {
     const draft = draftResponse(request, status, tag)
     for (const { name, value } of headers) draft.add(name, value)
     const text = smallAnswer(draft, received)
-    if (text !== undefined) {
-      const port = listeningPort(request.via, received)
-      this.#core.stack.transactions.answerStranger(received, port, text)
-    }
+    if (text !== undefined) this.#core.stack.transactions.answerStranger(received, text)
     return 'done'
   }
 }

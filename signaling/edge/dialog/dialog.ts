@@ -1,7 +1,6 @@
 import { uriHost } from '../../../core/domain/identity/address.ts'
 import { Draft, type SipMessage } from '../sip/message.ts'
 import { parseNameAddress, parseUri, uriIn } from '../sip/uri.ts'
-import { listeningPort } from '../transaction/via-source.ts'
 import type { StreamConnection } from '../transport/connection.ts'
 import type { Address, Listener, Protocol, Received, TransportDestination } from '../transport/types.ts'
 
@@ -127,7 +126,7 @@ export class SipDialog {
       contact: contactForAnswer(received.listener, request),
       protocol: received.protocol,
       connection: received.connection,
-      source: routes.length === 0 ? natSource(target, received.source, wantsSource(request, received)) : undefined,
+      source: routes.length === 0 ? natSource(target, received.source, received.protocol === 'udp') : undefined,
       peer: { protocol: received.protocol, host: received.source.host, port: received.source.port },
     })
   }
@@ -186,12 +185,11 @@ export class SipDialog {
   }
 
   /** Refreshes the target from a request or response of the peer (RFC 3261 §12.2.1.2, §12.2.2). */
-  refreshTarget(message: SipMessage, source: Address, protocol?: Protocol): void {
+  refreshTarget(message: SipMessage, from: Address, udp_server: boolean): void {
     const target = message.contact?.uri
     if (target === undefined || !parseUri(target)) return
     this.target = ownFrom(message)(target)
-    const listens_there = message.is_request && protocol !== undefined && wantsSource(message, { protocol, source })
-    if (this.routes.length === 0) this.source = natSource(target, source, listens_there)
+    if (this.routes.length === 0) this.source = natSource(target, from, udp_server)
   }
 
   /** Reports whether a message comes from the address with which the dialog was established. */
@@ -266,17 +264,13 @@ const same = (part: string): string => part
 const sourceUri = ({ source, protocol }: Received): string =>
   `sip:${uriHost(source.host)}:${source.port}${protocol === 'udp' ? '' : `;transport=${protocol}`}`
 
-/** Whether a peer that called us over UDP listens at the port that it sends from. */
-const wantsSource = (request: SipMessage, received: Pick<Received, 'protocol' | 'source'>): boolean =>
-  received.protocol === 'udp' && listeningPort(request.via, received) === received.source.port
-
 // A peer whose Contact differs from the source of its packets is behind a NAT that it does not know of. Requests then
-// go to that source. The port is compared only for a peer that listens there.
-function natSource(target: string, source: Address, listens_there: boolean): Address | undefined {
+// go to that source. The port is compared only for a peer that called us over UDP.
+function natSource(target: string, source: Address, compare_port: boolean): Address | undefined {
   const uri = parseUri(target)
   if (!uri) return source
   if (uri.host.toLowerCase() !== source.host.toLowerCase()) return source
-  return listens_there && (uri.port ?? 5060) !== source.port ? source : undefined
+  return compare_port && (uri.port ?? 5060) !== source.port ? source : undefined
 }
 
 /**

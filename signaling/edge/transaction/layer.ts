@@ -13,7 +13,7 @@ import { type ClientEvents, type ClientRequest, ClientTransaction, clientKey } f
 import { HostPool } from './host-pool.ts'
 import { ServerTransaction } from './server.ts'
 import { inviteKey, serverKey } from './server-key.ts'
-import { fixVia, listeningPort } from './via-source.ts'
+import { fixVia } from './via-source.ts'
 
 // Matches messages to transactions (RFC 3261 §17.1.3, §17.2.3). It handles malformed requests, retransmissions and the
 // ACK of failures without the transaction user.
@@ -187,10 +187,10 @@ export class TransactionLayer {
     this.#options.user.proved?.(transaction.received)
   }
 
-  /** Sends an answer without a transaction and without tracing it, to the port at which its sender listens. */
-  answerStranger({ protocol, source, connection }: Received, port: number, text: string): void {
+  /** Sends an answer without a transaction and without tracing it. */
+  answerStranger({ protocol, source, connection }: Received, text: string): void {
     this.counters.strangers_answered++
-    const to = { protocol, host: source.host, port, connection }
+    const to = { protocol, host: source.host, port: source.port, connection }
     this.transport.send(to, text, false, () => this.counters.unsent_responses++, false)
   }
 
@@ -385,16 +385,15 @@ export class TransactionLayer {
     if (message.method === 'ACK' || !canBeAnswered(message)) return
     fixVia(message, received)
     const { protocol, source, connection } = received
-    const port = listeningPort(message.via, received)
     const answer = draftResponse(message, status, newTag())
     if (status === 503) answer.add('Retry-After', RETRY_AFTER_SECONDS)
     if (!this.#isPeer(received)) {
       const small = smallAnswer(answer, received)
-      if (small !== undefined) this.answerStranger(received, port, small)
+      if (small !== undefined) this.answerStranger(received, small)
       return
     }
     const text = answer.serialize()
-    this.transport.send({ protocol, host: source.host, port, connection }, text, false, () => {
+    this.transport.send({ protocol, host: source.host, port: source.port, connection }, text, false, () => {
       this.counters.unsent_responses++
     })
   }

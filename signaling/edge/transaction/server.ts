@@ -5,7 +5,6 @@ import type { WheelTimer } from '../timers.ts'
 import { isReliable, type Received, type TransportDestination } from '../transport/types.ts'
 import type { HostShare } from './host-pool.ts'
 import type { TransactionLayer } from './layer.ts'
-import { listeningPort } from './via-source.ts'
 
 // Server transactions (RFC 3261 §17.2, RFC 6026 §7.1).
 
@@ -39,8 +38,6 @@ export class ServerTransaction {
   #request: SipMessage
   #received: Received
   readonly #via_port: number
-  /** Where the sender listens. */
-  readonly #port: number
   #last = ''
   #resend: WheelTimer | undefined
   #deadline: WheelTimer | undefined
@@ -64,7 +61,6 @@ export class ServerTransaction {
     this.#request = request
     this.#received = received
     this.#via_port = request.via?.port ?? defaultPort(received.protocol)
-    this.#port = listeningPort(request.via, received)
     this.method = request.method
     this.state = this.method === 'INVITE' ? 'proceeding' : 'trying'
   }
@@ -88,13 +84,13 @@ export class ServerTransaction {
   }
 
   /**
-   * Where responses go: back over the connection of the request, or to where its sender listens. If the connection has
-   * closed, they go to the port in the Via (RFC 3261 §18.2.2).
+   * Where responses go: back to the source of the request (RFC 3581 §4). If its connection has closed, they go to the
+   * port in the Via (RFC 3261 §18.2.2).
    */
   get destination(): TransportDestination {
     const { protocol, source, connection } = this.received
     const gone = this.reliable && !connection?.open
-    const port = gone ? this.#via_port : this.#port
+    const port = gone ? this.#via_port : source.port
     return { protocol, host: source.host, port, connection }
   }
 
@@ -209,7 +205,7 @@ export class ServerTransaction {
 
   // Keeps no state: a repeated request is judged again.
   #refuse(text: string | undefined): void {
-    if (text !== undefined) this.#layer.answerStranger(this.received, this.#port, text)
+    if (text !== undefined) this.#layer.answerStranger(this.received, text)
     this.terminate()
   }
 

@@ -1,4 +1,3 @@
-import { defaultPort } from '../../../core/runtime/sip/locate.ts'
 import type { SipMessage } from '../sip/message.ts'
 import { splitList, type Via } from '../sip/uri.ts'
 import type { Received } from '../transport/types.ts'
@@ -34,17 +33,4 @@ function viaWithSource(via: string, parsed: Via | undefined, { source }: Receive
   }
   if (sent_by.toLowerCase() !== host.toLowerCase()) out += `;received=${host}`
   return rport ? out : `${out};rport=${port}`
-}
-
-/**
- * The port at which the sender of a request listens for answers: its source port (RFC 3581 §4), unless the Via of a
- * datagram neither asks for that nor shows a NAT. Then it is the Via's own (RFC 3261 §18.2.2): gateways and telephones
- * of Cisco send from ports at which they do not listen.
- */
-export function listeningPort(
-  via: Via | undefined,
-  { protocol, source }: Pick<Received, 'protocol' | 'source'>,
-): number {
-  if (protocol !== 'udp' || via === undefined || via.params.has('rport') || via.host !== source.host) return source.port
-  return via.port ?? defaultPort(protocol)
 }

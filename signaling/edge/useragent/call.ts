@@ -126,7 +126,7 @@ export class UserAgentCall {
           response: (response, from) => {
             if (response.status < 200) return
             if (method === 'INVITE' && response.status < 300) {
-              dialog.refreshTarget(response, from)
+              dialog.refreshTarget(response, from, false)
               this.#sendAck(dialog, seq, response)
             }
             resolve(response)
@@ -166,7 +166,7 @@ export class UserAgentCall {
       return
     }
     if (request.method === 'INVITE' || request.method === 'UPDATE') {
-      dialog.refreshTarget(request, received.source, received.protocol)
+      dialog.refreshTarget(request, received.source, received.protocol === 'udp')
     }
     if (request.method === 'INVITE') {
       transaction.respond(draftResponse(request, 100, ''), 100)

@@ -157,28 +157,6 @@ t.test('a caller without a Contact gets our requests at the address of its INVIT
   t.ok(await peer.next(text => text.startsWith(`BYE sip:127.0.0.1:${peer.port} SIP/2.0\r\n`)))
 })
 
-t.test('a peer that sends from a port at which it does not listen is reached where its Via says', async t => {
-  const { port, robot } = await world(t)
-  const listening = await Peer.open(t)
-  const sending = await Peer.open(t)
-  const plain = (text: string): string => text.replace(/;rport\r\n/, '\r\n')
-  sending.send(plain(request('INVITE', listening.port, { call_id: 'via', body: SDP })), port)
-  const to_tag = tagOf(await listening.next(status(200)))
-  sending.send(plain(request('ACK', listening.port, { call_id: 'via', to_tag })), port)
-  sending.send(plain(request('INVITE', listening.port, { call_id: 'via', to_tag, cseq: 2, body: SDP })), port)
-  await listening.next(text => status(200)(text) && text.includes('CSeq: 2 '))
-  sending.send(plain(request('ACK', listening.port, { call_id: 'via', to_tag, cseq: 2 })), port)
-  robot.command('c1|sip||via;from-tag=a\r\nBYE sip:placeholder SIP/2.0\r\n\r\n')
-  t.ok(await listening.next(starts('BYE')))
-  sending.send(plain(request('REFER', listening.port)), port)
-  t.ok(await listening.next(status(405)))
-  t.same(sending.arrived, [])
-
-  const behind_nat = request('OPTIONS', listening.port).replace('UDP 127.0.0.1', 'UDP 192.168.0.2')
-  sending.send(plain(behind_nat), port)
-  t.ok(await sending.next(finalTo(behind_nat)), 'a peer behind a NAT is answered at its source')
-})
-
 t.test('brackets that a core leaves out of Contact and Record-Route send our requests nowhere else', async t => {
   const { robot, port } = await world(t)
   const core = await Peer.open(t)
