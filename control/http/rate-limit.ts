@@ -18,7 +18,7 @@ export interface RateLimiter {
   forget(key: string): void
 }
 
-/** A limiter that waits for nobody. */
+/** A limiter that counts in the memory of this process, and answers at once. */
 interface OwnLimiter extends RateLimiter {
   take(key: string, now_ms: number, epoch_ms: number): RateVerdict
 }

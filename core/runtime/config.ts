@@ -378,7 +378,7 @@ const sharing = (env: Environment) => ({
   redis_url: read(env, VARIABLES.redis_url),
 })
 
-/** Refuses Redis beside SQLite: nobody would hear its wake-ups, and an operator would believe otherwise. */
+/** Refuses Redis beside SQLite: an operator would believe that machines share a state, and each would have its own. */
 function refuseAlone({ redis_url, database_url }: Pick<Config, 'redis_url' | 'database_url'>): void {
   if (redis_url !== null && database_url === null)
     throw new ConfigError(`${VARIABLES.redis_url.name}: set ${VARIABLES.database_url.name}, which holds the state then`)

@@ -40,7 +40,7 @@ export function callIds(): CallIds {
       const method = parseCSeq(cseq(text) ?? '')?.method.toUpperCase() ?? ''
       if (call_id === null || call_id === '' || method === 'REGISTER') return undefined
       if (method === 'OPTIONS' && !calls.has(call_id)) return undefined
-      if (method === 'INVITE') calls.set(call_id, true)
+      if (method === 'INVITE') calls.set(inOwnMemory(call_id), true)
       return { call_id, method }
     },
   }
@@ -107,7 +107,7 @@ export function writeLadder(
         return
       }
       if (known) known.messages++
-      else kept.set(of.call_id, { messages: 1 })
+      else kept.set(inOwnMemory(of.call_id), { messages: 1 })
       const row = rowOf(message, decodedText(of.call_id))
       waiting.push(row)
       if (decisive) journal.append(row)
@@ -122,6 +122,9 @@ export function writeLadder(
     },
   }
 }
+
+/** Copies a part of a message. V8 keeps a whole message for as long as something has a part of it. */
+const inOwnMemory = (part: string): string => Buffer.from(part, 'latin1').toString('latin1')
 
 /** Whether a message begins, answers or ends a call. A 100 and a response to BYE do not. */
 function isDecisive(method: string, text: string): boolean {

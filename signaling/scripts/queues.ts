@@ -41,7 +41,7 @@ interface Queue {
   readonly name: string
   readonly callers: Caller[]
   readonly agents: Agent[]
-  /** What to do when a leg leaves: a caller whose row is being written, or an agent who is claiming one. */
+  /** Callers whose row is being written, and agents who are claiming a caller; each with what to do when it leaves. */
   readonly coming: Map<SharedScript, () => void>
   /** Resolves when the last of them is in the queue. */
   admitting: Promise<void>

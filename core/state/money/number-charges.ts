@@ -63,7 +63,6 @@ export async function dueForNumbersMinor(
  * of its own, once. The balance may become negative: the month was used. Returns the number of charges.
  */
 export async function chargeNumbers(state: State, now_ms: number): Promise<number> {
-  // Without one, the process loads no calendars: the first time zone costs it 60 ms and 8 MB.
   const zones = await pricedNumbers(state.db).select('organization.time_zone').distinct().execute()
   let charged = 0
   for (const { time_zone } of zones) {

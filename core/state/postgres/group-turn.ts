@@ -142,7 +142,7 @@ export class GroupTurn {
     const expected = prepared.expected ?? this.#expected.of(member.name, member.input)
     if (!expected) return
     if (!prepared.ahead) {
-      // What an earlier member has read, such as the project, is asked for again only when somebody has written it.
+      // Rows that an earlier member has read, such as the project, are read again only after a member has written them.
       const wanted = expected.wanted(member.input, read => this.#reads.find(read))
       if (wanted.at.length === 0) return
       const reply = await this.#send(expected.statement(member.input, wanted))

@@ -5,8 +5,8 @@ import { poolOf } from './store.ts'
 /** A limit that waits longer is not worth it: the machine counts alone then. */
 const WITHIN_MS = 1000
 
-// The statements of a message are one transaction. It takes no turn of the writers, because nobody else reads these
-// rows, and its commit waits for no disk: a crash of the server may forget the last moments of a count.
+// The statements of a message are one transaction. It takes no turn of the writers, because no procedure reads these
+// rows. Its commit does not wait for the disk: a crash of the server may lose the last moments of a count.
 const UNSYNCED = `select set_config('synchronous_commit', 'off', true)`
 const NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
 const ASKED = `select * from json_to_recordset($1::json)

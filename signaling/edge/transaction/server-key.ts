@@ -1,9 +1,11 @@
 import type { SipMessage } from '../sip/message.ts'
 import type { Received } from '../transport/types.ts'
 
-// RFC 3261 §17.2.3. A branch without the magic cookie comes from an RFC 2543 peer. The headers that such a peer repeats
-// in ACK and CANCEL then identify the transaction. Whoever has seen a request can write its Via, and a CANCEL or an ACK
-// of a failure cannot be challenged (§22.1), so they count only from where their INVITE came.
+/**
+ * Returns the key of a server transaction (RFC 3261 §17.2.3). A branch without the magic cookie comes from an RFC 2543
+ * peer: the headers that it repeats in ACK and CANCEL identify the transaction then. The key holds the source address,
+ * because anybody who has seen an INVITE could forge its CANCEL or ACK, and neither can be challenged (§22.1).
+ */
 export function serverKey(message: SipMessage, { source }: Received): string {
   const via = message.via
   const branch = message.branch

@@ -14,8 +14,8 @@ const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
 const given = [readJson('package.json'), readJson('package-lock.json')] as const
 
 /**
- * Ajv has its names in code that it generates on request. The others are those that ws and the client of Redis load where
- * they are there.
+ * Ajv has its names in code that it generates on request. The others are those that ws and the client of Redis load
+ * where they are there.
  */
 const NOT_LOADED = ['@node-rs/xxhash', 'ajv', 'ajv-formats', 'bufferutil', 'utf-8-validate']
 

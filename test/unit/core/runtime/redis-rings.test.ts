@@ -1,14 +1,12 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { promisify } from 'node:util'
-import { type Bus, connectBus, createBusHub, type Topic } from '../../../../core/runtime/bus.ts'
+import type { Bus } from '../../../../core/runtime/bus.ts'
 import { createLog } from '../../../../core/runtime/log.ts'
 import { RedisRings } from '../../../../core/runtime/redis/rings.ts'
 import t, { type Test } from '../../../support/harness/index.ts'
 import { redisServer, tellRedis } from '../../../support/redis.ts'
+import { busOfMachine, ringUntilHeard } from '../../../support/rings.ts'
 import { PATIENCE_MS, until } from '../../../support/wait.ts'
 
 // Rings of one machine reach another one by Redis. Servers are Debian's.
@@ -27,33 +25,9 @@ function readable() {
   return { lines, log: createLog('test', { log_level: 'debug' }, sink) }
 }
 
-/** A machine's hub with a bridge, and a process on its bus. */
-async function machine(t: Test, url: string, log = readable().log, prefix = PREFIX): Promise<Bus> {
-  const run_dir = mkdtempSync(join(tmpdir(), 'strowger-redis-rings-'))
-  const bridge = new RedisRings({ url, prefix, log })
-  const hub = await createBusHub(run_dir, log, bridge)
-  const bus = connectBus(run_dir)
-  t.teardown(async () => {
-    await bus.close()
-    hub.close()
-    await bridge.close()
-    rmSync(run_dir, { recursive: true })
-  })
-  return bus
-}
-
-/** Rings until the other side hears: a bridge may still connect. */
-async function ringUntilHeard(from: Bus, to: Bus, topic: Topic): Promise<void> {
-  let heard = false
-  const off = to.on(topic, () => {
-    heard = true
-  })
-  await until(`${topic} is heard`, () => {
-    from.ring(topic)
-    return heard
-  })
-  off()
-}
+/** A process on the bus of a machine whose bridge is Redis. */
+const machine = (t: Test, url: string, log = readable().log, prefix = PREFIX): Promise<Bus> =>
+  busOfMachine(t, log, new RedisRings({ url, prefix, log }))
 
 t.test('a ring reaches other machines, and again after Redis was away, which the log says once', async t => {
   const server = await redisServer(t)
@@ -147,7 +121,7 @@ const rings_by_tls = (url: string) => `
   await Promise.all([a.close(), b.close()])
   process.stdout.write('heard')`
 
-t.test('TLS proves the server: an authority that nobody named is refused', async t => {
+t.test('a machine refuses a Redis server whose certificate comes from an unknown authority', async t => {
   const server = await redisServer(t, { tls: true, password: 'secret' })
   const said = readable()
   await machine(t, server.url, said.log)

@@ -43,31 +43,34 @@ t.test('reads of a run are expected of the next one of its kind, with the values
   t.end()
 })
 
-t.test('what another procedure of the turn has read is left out, until somebody writes to its tables', t => {
-  const expected = new ExpectedReads()
-  expected.learn('admit_call', request({}), { reads: READS, writes: [] })
-  const known = expected.of('admit_call', request({}))
-  const turn = new TurnReads()
-  const wanted = () => known?.wanted(request({}), read => turn.find(read))
-  const left = () => wanted()?.at
-  t.same(left(), [0, 1, 2])
-  for (const read of READS) turn.add(read)
-  t.same(left(), [])
-  turn.wrote('update account set balance = ? where id = ?')
-  t.same(left(), [1], 'its account comes from a row that is known')
-  const { sql, values } = known?.statement(request({}), wanted()) ?? {}
-  t.same(values, ['bil_77', 0])
-  t.equal(sql, `with r1 as (${ACCOUNT}) select json_build_array(coalesce((select json_agg(r1) from r1), '[]'::json))`)
-  const again = known?.readsOf('[[{"balance":5}]]', request({}), wanted())
-  t.same(again, [{ sql: READS[1]?.sql, values: ['bil_77', 0], rows: [{ balance: 5 }] }])
-  for (const read of again ?? []) turn.add(read)
-  t.same(left(), [])
-  t.same(turn.find(READS[1] ?? { sql: '', values: [] }), [{ balance: 5 }])
-  turn.wrote('insert into project (id) values (?)')
-  t.same(left(), [0, 1], 'what follows from a row that is read again is read again')
-  t.equal(turn.find({ sql: READS[2]?.sql ?? '', values: ['other'] }), undefined)
-  t.end()
-})
+t.test(
+  'a procedure does not read again what an earlier one of its turn has read, until one writes to the same tables',
+  t => {
+    const expected = new ExpectedReads()
+    expected.learn('admit_call', request({}), { reads: READS, writes: [] })
+    const known = expected.of('admit_call', request({}))
+    const turn = new TurnReads()
+    const wanted = () => known?.wanted(request({}), read => turn.find(read))
+    const left = () => wanted()?.at
+    t.same(left(), [0, 1, 2])
+    for (const read of READS) turn.add(read)
+    t.same(left(), [])
+    turn.wrote('update account set balance = ? where id = ?')
+    t.same(left(), [1], 'its account comes from a row that is known')
+    const { sql, values } = known?.statement(request({}), wanted()) ?? {}
+    t.same(values, ['bil_77', 0])
+    t.equal(sql, `with r1 as (${ACCOUNT}) select json_build_array(coalesce((select json_agg(r1) from r1), '[]'::json))`)
+    const again = known?.readsOf('[[{"balance":5}]]', request({}), wanted())
+    t.same(again, [{ sql: READS[1]?.sql, values: ['bil_77', 0], rows: [{ balance: 5 }] }])
+    for (const read of again ?? []) turn.add(read)
+    t.same(left(), [])
+    t.same(turn.find(READS[1] ?? { sql: '', values: [] }), [{ balance: 5 }])
+    turn.wrote('insert into project (id) values (?)')
+    t.same(left(), [0, 1], 'what follows from a row that is read again is read again')
+    t.equal(turn.find({ sql: READS[2]?.sql ?? '', values: ['other'] }), undefined)
+    t.end()
+  },
+)
 
 t.test('calls of another service of the project are expected to be alike, those of another project are not', t => {
   const expected = new ExpectedReads()

@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type Bus, type BusBridge, connectBus, createBusHub, type Topic } from '../../../../../core/runtime/bus.ts'
+import type { Bus, BusBridge, Topic } from '../../../../../core/runtime/bus.ts'
 import { systemClock } from '../../../../../core/runtime/clock.ts'
 import { hostsOf } from '../../../../../core/runtime/database-url.ts'
 import { createLog } from '../../../../../core/runtime/log.ts'
@@ -10,6 +7,7 @@ import { PostgresRings } from '../../../../../core/state/postgres/rings.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
 import { freePort } from '../../../../support/ports.ts'
 import { postgresDatabase } from '../../../../support/postgres.ts'
+import { busOfMachine, ringUntilHeard } from '../../../../support/rings.ts'
 import { PATIENCE_MS, until } from '../../../../support/wait.ts'
 
 // Rings of one machine reach another one over the database that both share.
@@ -18,33 +16,9 @@ const log = createLog('test', { log_level: 'silent' })
 
 const hosts = (url: string) => hostsOf(url) ?? []
 
-/** A machine's hub with a bridge, and a process on its bus that counts what it hears. */
-async function machine(t: Test, url: string) {
-  const run_dir = mkdtempSync(join(tmpdir(), 'strowger-rings-'))
-  const bridge = new PostgresRings({ hosts: hosts(url), log })
-  const hub = await createBusHub(run_dir, log, bridge)
-  const bus = connectBus(run_dir)
-  t.teardown(async () => {
-    await bus.close()
-    hub.close()
-    await bridge.close()
-    rmSync(run_dir, { recursive: true })
-  })
-  return bus
-}
-
-/** Rings until the other side hears: a bridge may still connect. */
-async function ringUntilHeard(from: Bus, to: Bus, topic: Topic): Promise<void> {
-  let heard = false
-  const off = to.on(topic, () => {
-    heard = true
-  })
-  await until(`${topic} is heard`, () => {
-    from.ring(topic)
-    return heard
-  })
-  off()
-}
+/** A process on the bus of a machine whose bridge is the database. */
+const machine = (t: Test, url: string): Promise<Bus> =>
+  busOfMachine(t, log, new PostgresRings({ hosts: hosts(url), log }))
 
 async function admin(t: Test, url: string): Promise<Link> {
   const [host] = hosts(url)
