@@ -10,6 +10,8 @@ const PLATFORM_GROUP_MS = 180_000
 
 /** Areas whose files may share a process. All other files test with processes and signals. */
 const SHARED = /^test\/(unit|conformance\/(control|edge|markup))\//
+/** What a file says that wants a process, and so a platform, of its own. */
+const OWN_PROCESS = /#own-process/
 /** Stories on one platform share a process (docs/testing.md). */
 const ON_SHARED_PLATFORM = /^import \{[^}]*\bsharedWorld\b/m
 /**
@@ -49,7 +51,7 @@ export function groupsOf(
   for (const file of files) {
     const file_ms = expected_ms(file)
     const text = read(file)
-    const platform = ON_SHARED_PLATFORM.test(text)
+    const platform = ON_SHARED_PLATFORM.test(text) && !OWN_PROCESS.test(text)
     const shares =
       platform ||
       (SHARED.test(file) && expected_cpu_ms(file) <= LONG_CPU_MS && !PROCESS_WIDE.some(source => source.test(text)))

@@ -8,6 +8,7 @@ import type { TracedMessage } from './index.ts'
 import type { Journal } from './journal.ts'
 import type { NodeLink } from './node-link.ts'
 import { decodedText } from './sip/message.ts'
+import { inOwnMemory } from './sip/own-memory.ts'
 
 const FLUSH_MS = 250
 /** How long a stop of the process waits for the last rows. */
@@ -122,9 +123,6 @@ export function writeLadder(
     },
   }
 }
-
-/** Copies a part of a message. V8 keeps a whole message for as long as something has a part of it. */
-const inOwnMemory = (part: string): string => Buffer.from(part, 'latin1').toString('latin1')
 
 /** Whether a message begins, answers or ends a call. A 100 and a response to BYE do not. */
 function isDecisive(method: string, text: string): boolean {

@@ -22,6 +22,7 @@ import { until } from '../support/wait.ts'
 
 // Every page of the console with content: axe's findings, overflow, and a screenshot of each width and of each theme,
 // which test-results/console stores.
+// #own-process: the operator's pages list the numbers of all stories, more than a page has.
 
 const PICTURES = 'test-results/console'
 const LOAD_BUDGET_BYTES = 100 * 1024

@@ -1,5 +1,6 @@
 import { uriHost } from '../../../core/domain/identity/address.ts'
 import { Draft, type SipMessage } from '../sip/message.ts'
+import { inOwnMemory } from '../sip/own-memory.ts'
 import { parseNameAddress, parseUri, uriIn } from '../sip/uri.ts'
 import type { StreamConnection } from '../transport/connection.ts'
 import type { Address, Listener, Protocol, Received, TransportDestination } from '../transport/types.ts'
@@ -251,12 +252,8 @@ export class SipDialog {
 /** Longer messages are not kept for the parts that a dialog has of them. */
 const LONG_MESSAGE = 4096
 
-/**
- * Returns what makes a part of a message a text of its own. A part keeps the whole message in memory, and a peer may
- * send 64 kB for each of its calls.
- */
-const ownFrom = ({ raw }: SipMessage): ((part: string) => string) =>
-  raw.length <= LONG_MESSAGE ? same : part => Buffer.from(part, 'latin1').toString('latin1')
+/** Returns what makes a part of a message a text of its own. */
+const ownFrom = ({ raw }: SipMessage): ((part: string) => string) => (raw.length <= LONG_MESSAGE ? same : inOwnMemory)
 
 const same = (part: string): string => part
 

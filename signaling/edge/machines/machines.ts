@@ -4,6 +4,7 @@ import type { Clock, Timer } from '../../../core/runtime/clock.ts'
 import type { Beat, MachineLinks } from '../../../core/runtime/edge-link.ts'
 import { MARK, markInBranch } from '../sip/ids.ts'
 import type { SipMessage } from '../sip/message.ts'
+import { inOwnMemory } from '../sip/own-memory.ts'
 import type { EdgeLog, OtherMachines } from '../stack.ts'
 import type { TransportLayer } from '../transport/layer.ts'
 import type { Received } from '../transport/types.ts'
@@ -188,12 +189,13 @@ export class Machines implements OtherMachines {
     })
     if (usable.length === 0) return false
     const { protocol, source, listener, text } = received
+    const key = inOwnMemory(call_id)
     const next = ([first, ...others]: typeof usable): void => {
       if (!first) {
         this.#options.receive(received)
         return
       }
-      this.#handed.set(call_id, first.id)
+      this.#handed.set(key, first.id)
       first.link.handOver({ protocol, ...source }, listener, text, () => next(others))
     }
     if (this.#options.admits(received)) next(usable)

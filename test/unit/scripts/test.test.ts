@@ -68,6 +68,7 @@ t.test('unit tests of one area share a process, unless they touch the process or
     t.same(groups({ [B]: text }), [[A], [B], [STATE], [FLOW]], text)
   const platform = `import { sharedWorld } from '../support/shared-world.ts'`
   t.same(groups({ [A]: platform, [FLOW]: platform }), [[A, FLOW], [B], [STATE]], 'stories on one platform')
+  t.same(groups({ [A]: platform, [FLOW]: `${platform} // #own-process` }), [[A], [B], [STATE], [FLOW]], 'but one')
   const long = groups(
     { [A]: platform, [B]: platform, [FLOW]: platform },
     { [A]: 120_000, [B]: 120_000, [FLOW]: 20_000 },
