@@ -195,6 +195,54 @@ void ends() {
   rmdir(dir.c_str());
 }
 
+/** Records a second of sound with a pause from 300 to 700 ms, in which the sender stands still for 100 ms. The writer
+ * comes every `period_ms`. */
+std::vector<int16_t> with_pause(const std::string& file, bool silent, int period_ms) {
+  RecordConfig c;
+  c.id = "paused";
+  c.file = file;
+  Recording r(c, std::make_shared<ChunkPool>());
+  RecordDesk desk;
+  const uint64_t start = 9'000'000;
+  const auto at = [&](int ms) { return start + static_cast<uint64_t>(ms) * 1000; };
+  r.writer_open(start);
+  uint8_t loud[160];
+  std::memset(loud, g711().to_ulaw[8000], sizeof loud);
+  int sent = 0;
+  for (int ms = 0; ms < 1000; ms += 20) {
+    if (ms == 300) r.packet_pause(true, silent, at(ms));
+    if (ms == 700) r.packet_pause(false, silent, at(ms));
+    if (ms < 400 || ms >= 500) {
+      r.packet_audio(0, 1, static_cast<uint16_t>(sent), static_cast<uint32_t>(sent * 160), 8000, CodecId::pcmu, loud,
+                     160, at(ms));
+      ++sent;
+    }
+    if (ms % period_ms == 0) r.writer_advance(desk, at(ms));
+  }
+  r.packet_end(RecordEnd::stopped, at(1000));
+  r.writer_advance(desk, at(1000));
+  Event e;
+  r.writer_finish(e);
+  const auto samples = samples_of(file);
+  std::remove(file.c_str());
+  return samples;
+}
+
+void recorded_pauses() {
+  const std::string dir = folder(), file = dir + "/paused.wav";
+  for (const int period_ms : {20, 2000}) {
+    const auto quiet = with_pause(file, true, period_ms);
+    check::equal(quiet.size(), size_t{8000}, "a silent pause keeps its time");
+    bool right = true;
+    for (size_t i = 0; i < quiet.size(); ++i) right = right && (quiet[i] == 0) == (i >= 300 * 8 && i < 700 * 8);
+    check::ok(right, "the file has silence in exactly the pause, however late the writer comes");
+    const auto cut = with_pause(file, false, period_ms);
+    check::ok(cut.size() == 600 * 8 && std::none_of(cut.begin(), cut.end(), [](int16_t s) { return s == 0; }),
+              "a pause that is left out takes no sound from before or after it, however late the writer comes");
+  }
+  rmdir(dir.c_str());
+}
+
 /** Records a tone on each channel of a call. The writer runs when `comes` returns true, and at the end. */
 std::vector<int16_t> conversation(const std::string& file, int total_ms, const std::function<bool(int)>& comes,
                                   uint64_t& dropped) {
@@ -250,5 +298,6 @@ void stalls() {
 void recording_tests() {
   drift();
   ends();
+  recorded_pauses();
   stalls();
 }

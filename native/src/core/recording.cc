@@ -136,6 +136,8 @@ void Recording::take(RecordDesk& desk, const uint8_t* record, size_t size) {
     if (broken_) return;
   }
   if (h.kind == kPause) {
+    // The packets before a pause have their places by the clock as it ran then. None of them waits for another.
+    place_due(desk, h.at_us, true);
     pause(h.track != 0, h.at_us);
   } else if (h.kind == kResume) {
     resume(h.at_us);
