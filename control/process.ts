@@ -11,7 +11,7 @@ import { filesKey } from '../core/runtime/secrets.ts'
 import { openRates, openState, type State } from '../core/state/index.ts'
 import { linkOf } from '../core/state/nodes/edge-links.ts'
 import { exposeState } from '../core/state/nodes/metrics.ts'
-import { presentByHttp } from './acme/challenges.ts'
+import { HttpChallenges } from './acme/challenges.ts'
 import { startControl } from './control.ts'
 import type { HttpServer } from './http/server.ts'
 import { SharedRates } from './http/shared-rates.ts'
@@ -26,7 +26,7 @@ const EVERYWHERE = ['0.0.0.0/0', '::/0']
 const proofOf = ({ http_port }: NonNullable<Config['acme']>, bind: string, { challenges }: HttpServer) =>
   http_port === null
     ? { type: 'tls-alpn-01' as const, present: challenges.present }
-    : { type: 'http-01' as const, present: presentByHttp(bind, http_port) }
+    : { type: 'http-01' as const, present: new HttpChallenges(bind, http_port).present }
 
 /** The files of the other machines that share the state. */
 const machinesOf = ({ database_url, data_dir, master_key }: Config, { db }: State): MachineFiles | null =>

@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto'
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import { runBare } from '../../core/runtime/bare-child.ts'
-import type { Challenge } from './client.ts'
-
-/** Answers of this platform to an authority that looks for proof, each until the returned function is called. */
-export type Present = (challenge: Challenge) => Promise<() => void>
+import type { Present } from './client.ts'
 
 const HTTP_PATH = '/.well-known/acme-challenge/'
 const SILENCE_MS = 10_000
@@ -14,28 +11,59 @@ const SILENCE_MS = 10_000
 const MAX_VISITORS = 500
 
 /**
- * HTTP-01 (RFC 8555 §8.3): serves the key authorization as plain text. The authority asks at port 80, which is open
- * only meanwhile.
+ * HTTP-01 (RFC 8555 §8.3): serves key authorizations as plain text. The authority asks at port 80, which is open only
+ * while there is one.
  */
-export const presentByHttp =
-  (host: string, port: number): Present =>
-  ({ token, key_authorization }) =>
-    new Promise((resolve, reject) => {
-      const limits = { requestTimeout: SILENCE_MS, headersTimeout: SILENCE_MS, connectionsCheckingInterval: 1000 }
-      const server = createServer(limits, (request, response) => {
-        const found = request.url === HTTP_PATH + token
-        response.writeHead(found ? 200 : 404, { 'content-type': 'text/plain', connection: 'close' })
-        response.end(found ? key_authorization : '')
-      })
-      server.maxConnections = MAX_VISITORS
-      server.once('error', reject)
-      server.listen(port, host, () =>
-        resolve(() => {
-          server.close()
-          server.closeAllConnections()
-        }),
-      )
+export class HttpChallenges {
+  readonly #host: string
+  readonly #port: number
+  /** Key authorizations by path. */
+  readonly #answers = new Map<string, string>()
+  #server: Promise<Server> | null = null
+
+  constructor(host: string, port: number) {
+    this.#host = host
+    this.#port = port
+  }
+
+  readonly present: Present = async ({ token, key_authorization }) => {
+    const path = HTTP_PATH + token
+    this.#answers.set(path, key_authorization)
+    const withdraw = async (): Promise<void> => {
+      this.#answers.delete(path)
+      if (this.#answers.size === 0) await this.#close()
+    }
+    try {
+      this.#server ??= this.#listen()
+      await this.#server
+    } catch (error) {
+      await withdraw()
+      throw error
+    }
+    return withdraw
+  }
+
+  #listen(): Promise<Server> {
+    const limits = { requestTimeout: SILENCE_MS, headersTimeout: SILENCE_MS, connectionsCheckingInterval: 1000 }
+    const server = createServer(limits, (request, response) => {
+      const found = this.#answers.get(request.url ?? '')
+      response.writeHead(found === undefined ? 404 : 200, { 'content-type': 'text/plain', connection: 'close' })
+      response.end(found)
     })
+    server.maxConnections = MAX_VISITORS
+    return new Promise((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(this.#port, this.#host, () => resolve(server))
+    })
+  }
+
+  async #close(): Promise<void> {
+    const server = await this.#server?.catch(() => undefined)
+    this.#server = null
+    server?.close()
+    server?.closeAllConnections()
+  }
+}
 
 /** The protocol by which an authority marks its connection (RFC 8737 §3), as it stands in a ClientHello. */
 const ALPN = 'acme-tls/1'

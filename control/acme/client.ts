@@ -15,6 +15,12 @@ export interface Challenge {
   readonly key_authorization: string
 }
 
+/** Ends the proof that `Present` has shown. */
+export type Withdraw = () => Promise<void> | void
+
+/** Shows the proof of a challenge until the returned function is called. */
+export type Present = (challenge: Challenge) => Promise<Withdraw>
+
 interface AcmeOptions {
   /** URL of the authority's directory. */
   readonly directory: string
@@ -24,8 +30,7 @@ interface AcmeOptions {
   readonly type: ChallengeType
   readonly http: HttpClient
   readonly clock: Clock
-  /** Answers a challenge until the returned function is called. */
-  readonly present: (challenge: Challenge) => Promise<() => void>
+  readonly present: Present
 }
 
 /** Objects of RFC 8555 §7.1, as far as they are read. */
@@ -96,7 +101,7 @@ async function prove(account: Account, { type, present }: AcmeOptions, url: stri
       throw new AcmeRefusal(`the authority did not find ${name} here: ${sentenceOf(error)}`)
     }
   } finally {
-    withdraw()
+    await withdraw()
   }
 }
 

@@ -9,7 +9,17 @@ import type { Log } from './log.ts'
  * Topics of wake-ups. Losing a wake-up costs latency, never state: every listener also polls the rows at long
  * intervals.
  */
-const TOPICS = ['configuration', 'calls', 'commands', 'outbox', 'jobs', 'exports', 'nodes', 'registrations'] as const
+const TOPICS = [
+  'configuration',
+  'calls',
+  'commands',
+  'outbox',
+  'jobs',
+  'exports',
+  'nodes',
+  'registrations',
+  'certificates',
+] as const
 export type Topic = (typeof TOPICS)[number]
 
 /** Topics whose rows one machine writes and reads: a machine sends its own callbacks, and writes its own exports. */

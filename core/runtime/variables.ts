@@ -271,7 +271,7 @@ export const VARIABLES = {
   acme_names: variable(
     'STROWGER_ACME_NAMES',
     '',
-    'DNS names of this machine, for which it gets and renews a certificate by ACME; accepts the terms of the authority',
+    'DNS names of this machine, or of several, for a certificate by ACME; accepts the terms of the authority',
     dnsNames,
   ),
   acme_url: variable(

@@ -1,9 +1,17 @@
-import { randomUUID } from 'node:crypto'
+import { randomUUID, X509Certificate } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { connect } from 'node:tls'
+import { recordingFiles } from '../../control/reconcilers/recordings.ts'
+import { connectBus } from '../../core/runtime/bus.ts'
+import { loadConfig } from '../../core/runtime/config.ts'
+import { createLog } from '../../core/runtime/log.ts'
+import { acmeAuthority } from '../support/acme-authority.ts'
 import { tone } from '../support/audio.ts'
 import { ConnectedPhone } from '../support/connected-phone.ts'
 import t from '../support/harness/index.ts'
 import { digestAnswer, openPhone } from '../support/phone.ts'
-import { linkedAt } from '../support/ports.ts'
+import { freePort, linkedAt } from '../support/ports.ts'
 import { postgresDatabase } from '../support/postgres.ts'
 import { recordsSound } from '../support/recordings.ts'
 import { requested } from '../support/requested.ts'
@@ -20,9 +28,42 @@ import { type World, world } from '../support/world.ts'
 
 const CALLED = '+2348030004711'
 
+/** Runs once what removes the files of deleted recordings on a machine. */
+async function keeperOf({ settings: env, state }: World): Promise<void> {
+  const settings = loadConfig(env)
+  const [log, bus] = [createLog('control', { log_level: 'silent' }), connectBus(settings.run_dir)]
+  await recordingFiles.run({ state, settings, log, bus, clock: state.clock, objects: null })
+  await bus.close()
+}
+
+/** Waits until all machines show the same certificate at their SIP port over TLS, another one than `but`. */
+const servedByAll = (machines: readonly World[], but = ''): Promise<string> =>
+  until('all machines serve the same certificate', async () => {
+    const [first = '', ...others] = await Promise.all(machines.map(serialAt))
+    return first !== '' && first !== but && others.every(serial => serial === first) && first
+  })
+
+const serialAt = ({ sip }: World): Promise<string> =>
+  new Promise(resolve => {
+    const socket = connect({ host: sip.host, port: sip.tls_port, rejectUnauthorized: false })
+    socket.once('secureConnect', () => {
+      resolve(new X509Certificate(socket.getPeerCertificate(true).raw).serialNumber)
+      socket.destroy()
+    })
+    socket.once('error', () => resolve(''))
+  })
+
 t.test('what crosses machines', async t => {
   // Clients are challenged for one domain, whichever machine they ask.
-  const settings = { STROWGER_SANDBOX: 'off', STROWGER_DOMAIN: 'cluster.test' }
+  const http_port = await freePort()
+  const authority = await acmeAuthority(t, { address: '127.0.0.2', http_port, tls_port: http_port })
+  const trusted = join(t.testdir(), 'authority.pem')
+  writeFileSync(trusted, authority.ca)
+  const settings = {
+    ...{ STROWGER_SANDBOX: 'off', STROWGER_DOMAIN: 'cluster.test', NODE_EXTRA_CA_CERTS: trusted },
+    ...{ STROWGER_ACME_NAMES: 'voice.cluster.test', STROWGER_ACME_HTTP_PORT: `${http_port}` },
+    STROWGER_ACME_URL: authority.directory,
+  }
   const database = await postgresDatabase()
   const a = await world(t, { ...settings, ...(await linkedAt('127.0.0.2')), STROWGER_DATABASE_URL: database })
   const b = await world(t, { ...settings, ...(await linkedAt('127.0.0.3')) }, a)
@@ -288,13 +329,44 @@ t.test('what crosses machines', async t => {
 
     const rival = await addTenant(a.state, a.master_key, [], 'Nosy')
     t.equal((await b.as({ ...rival }).voice('GET', `/Recordings/${sid}.wav`)).status, 404, 'another customer')
+    const { file } = await row.executeTakeFirstOrThrow()
+    const [there_too, its_file] = [join(b.data_dir, file), join(a.data_dir, file)]
     await a.kill('control', async () => {
       const refused = await b.voice('GET', `/Recordings/${sid}.wav`)
       t.equal(refused.status, 503)
       t.match(JSON.stringify(refused.body), /the machine at 127\.0\.0\.2, which has the file, does not answer/)
+      t.equal((await b.voice('DELETE', `/Recordings/${sid}.json`)).status, 204)
+      mkdirSync(dirname(there_too), { recursive: true })
+      writeFileSync(there_too, 'of another machine')
+      await keeperOf(b)
+      t.equal((await row.executeTakeFirstOrThrow()).file, file, 'the keeper of the other machine leaves it')
+      t.ok(existsSync(its_file))
     })
+    await until('the machine that has it removes it', async () => (await row.executeTakeFirstOrThrow()).file === '')
+    t.notOk(existsSync(its_file))
+    t.ok(existsSync(there_too), 'and only there')
     await nobody()
-    t.equal((await b.voice('DELETE', `/Recordings/${sid}.json`)).status, 204)
+  })
+
+  t.test('a certificate is ordered once, serves on both machines, and either shows the proof of the other', async t => {
+    const of_names = db.selectFrom('acme_certificate').select(['pem', 'ordered_by'])
+    const issued = () =>
+      until('the certificate is issued', async () => {
+        const found = await of_names.executeTakeFirst()
+        return found !== undefined && found.pem !== '' && found
+      })
+    const before = await issued()
+    const own_id = readFileSync(join(a.data_dir, 'machine.id'), 'utf8').trim()
+    t.equal(before.ordered_by, own_id, 'the one that started first')
+    const first = await servedByAll([a, b])
+    // From now on the authority asks the other machine, and only a process that has just started orders at once.
+    await authority.leadTo(b.sip.host)
+    const failed_at = new Date().toISOString()
+    await db.updateTable('acme_certificate').set({ pem: '', failed_at }).execute()
+    await a.kill('control')
+    const after = await issued()
+    t.equal(after.ordered_by, own_id)
+    t.not(await servedByAll([a, b], first), first)
   })
 
   t.test('who visits a conference finds it again when the machine that kept it is lost', async t => {

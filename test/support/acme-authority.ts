@@ -9,17 +9,18 @@ import type { Test } from './harness/index.ts'
 import { freePort } from './ports.ts'
 import { until } from './wait.ts'
 
-/** Where an authority looks for proof: the ports of this machine to which all names lead. */
+/** Where an authority looks for proof: the address to which all names lead at first, and its ports. */
 interface Asked {
+  readonly address?: string
   readonly http_port: number
   readonly tls_port: number
 }
 
 /**
- * Starts Pebble, the ACME authority of Let's Encrypt for tests, and its DNS server, in which every name is 127.0.0.1.
- * It refuses one nonce of five. Returns its directory, and the certificate of its API.
+ * Starts Pebble, the ACME authority of Let's Encrypt for tests, and its DNS server. It refuses one nonce of five.
+ * Returns its directory, the certificate of its API, and what lets all names lead to another address.
  */
-export async function acmeAuthority(t: Test, { http_port, tls_port }: Asked) {
+export async function acmeAuthority(t: Test, { address = '127.0.0.1', http_port, tls_port }: Asked) {
   const folder = t.testdir()
   const { key, cert } = await testTls()
   const [port, managed, dns, dns_managed] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
@@ -37,7 +38,7 @@ export async function acmeAuthority(t: Test, { http_port, tls_port }: Asked) {
       return ended
     })
   }
-  const none = ['-http01', '', '-https01', '', '-tlsalpn01', '', '-defaultIPv6', '']
+  const none = ['-http01', '', '-https01', '', '-tlsalpn01', '', '-defaultIPv6', '', '-defaultIPv4', address]
   start('pebble-challtestsrv', ['-dns01', `127.0.0.1:${dns}`, '-management', `127.0.0.1:${dns_managed}`, ...none])
   const words = ['-config', join(folder, 'pebble.json'), '-dnsserver', `127.0.0.1:${dns}`]
   start('pebble', words, { PEBBLE_VA_NOSLEEP: '1', PEBBLE_WFE_NONCEREJECT: '20', PEBBLE_AUTHZREUSE: '0' })
@@ -45,7 +46,12 @@ export async function acmeAuthority(t: Test, { http_port, tls_port }: Asked) {
   resolver.setServers([`127.0.0.1:${dns}`])
   await until('its DNS server answers', () => resolver.resolve4('any.example.test').catch(() => undefined))
   await until('the authority listens', () => listens(port))
-  return { directory: `https://127.0.0.1:${port}/dir`, ca: cert }
+  const leadTo = async (ip: string): Promise<void> => {
+    const request = { method: 'POST', body: JSON.stringify({ ip }) }
+    const { status } = await fetch(`http://127.0.0.1:${dns_managed}/set-default-ipv4`, request)
+    if (status !== 200) throw new Error(`the DNS server answers ${status}`)
+  }
+  return { directory: `https://127.0.0.1:${port}/dir`, ca: cert, leadTo }
 }
 
 const listens = (port: number): Promise<boolean> =>

@@ -37,6 +37,7 @@ import * as queuesOfNodes from './0048-queues-of-nodes.ts'
 import * as rolesOfMachines from './0049-roles-of-machines.ts'
 import * as rateBuckets from './0051-rate-buckets.ts'
 import * as contractsOfMachines from './0052-contracts-of-machines.ts'
+import * as sharedCertificates from './0054-shared-certificates.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -78,6 +79,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0049-roles-of-machines': rolesOfMachines,
   '0051-rate-buckets': rateBuckets,
   '0052-contracts-of-machines': contractsOfMachines,
+  '0054-shared-certificates': sharedCertificates,
 }
 
 /** From this one on a migration only adds, unless it is a contract (decision 1086). */

@@ -399,6 +399,43 @@ export interface RateBucketTable {
   full_at_ms: number
 }
 
+/** The certificate of a set of names by one authority, which machines with these names share. */
+export interface AcmeCertificateTable {
+  directory: string
+  /** Sorted, separated by spaces. */
+  names: string
+  /** Its key and chain, sealed; '' when none was issued yet. */
+  pem: Generated<string>
+  /** The machine that ordered last; its order is over when `ordered_until` is. */
+  ordered_by: Generated<string>
+  ordered_until: Generated<string>
+  /** When the last order failed; '' after one that did not. */
+  failed_at: Generated<string>
+}
+
+/** A proof for an authority that the machines with these names show. */
+export interface AcmeProofTable {
+  token: string
+  directory: string
+  names: string
+  type: 'http-01' | 'tls-alpn-01'
+  name: string
+  key_authorization: string
+  /** The machine that orders. */
+  machine_id: string
+  until: string
+}
+
+/** A machine that has these names, and the tokens of the proofs that it shows for others. */
+export interface AcmeMachineTable {
+  machine_id: string
+  directory: string
+  names: string
+  type: 'http-01' | 'tls-alpn-01'
+  shown: string
+  seen_at: string
+}
+
 /** A node's applied revision of a resource. The lowest of all live nodes is effective (design section 8). */
 export interface ApplyReportTable {
   node_id: string

@@ -40,6 +40,9 @@ export interface Schema {
   task_lease: configuration.TaskLeaseTable
   nonce_claim: configuration.NonceClaimTable
   rate_bucket: configuration.RateBucketTable
+  acme_certificate: configuration.AcmeCertificateTable
+  acme_proof: configuration.AcmeProofTable
+  acme_machine: configuration.AcmeMachineTable
   edge_link: configuration.EdgeLinkTable
   apply_report: configuration.ApplyReportTable
   idempotency: configuration.IdempotencyTable

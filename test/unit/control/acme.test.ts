@@ -1,26 +1,29 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { get } from 'node:https'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
-import { type Present, presentByHttp, TlsChallenges } from '../../../control/acme/challenges.ts'
+import { HttpChallenges, TlsChallenges } from '../../../control/acme/challenges.ts'
+import type { Present } from '../../../control/acme/client.ts'
 import { serveHttp } from '../../../control/http/server.ts'
-import { renewCertificate } from '../../../control/reconcilers/acme-certificate.ts'
+import { type AcmeService, acmeCertificate } from '../../../control/reconcilers/acme-certificate.ts'
 import { acmeFile, loadCertificate } from '../../../core/runtime/certificate.ts'
 import { type Clock, systemClock } from '../../../core/runtime/clock.ts'
 import { createHttpClient } from '../../../core/runtime/http/index.ts'
 import { createLog } from '../../../core/runtime/log.ts'
+import { Sleeper } from '../../../core/runtime/sleeper.ts'
+import { claimOrder, endOrder } from '../../../core/state/nodes/acme.ts'
 import { testTls } from '../../conformance/edge/test-tls.ts'
 import { acmeAuthority } from '../../support/acme-authority.ts'
 import { controlPlane } from '../../support/control-plane.ts'
 import t from '../../support/harness/index.ts'
 import { freePort } from '../../support/ports.ts'
+import { until } from '../../support/wait.ts'
 
 // Certificates by ACME (RFC 8555), from Pebble, which looks for proof as Let's Encrypt does.
 
-const NAMES = ['sip.example.test', 'voice.example.test']
 const namesOf = ({ subjectAltName = '' }: X509Certificate): string[] =>
   subjectAltName
     .split(', ')
@@ -29,6 +32,7 @@ const namesOf = ({ subjectAltName = '' }: X509Certificate): string[] =>
 /** Asks the authority again soon. */
 const clock: Clock = { ...systemClock, after: (delay_ms, run) => systemClock.after(delay_ms / 20, run) }
 
+const folder = t.testdir()
 const http_port = await freePort()
 const own = await testTls()
 const w = await controlPlane(t)
@@ -41,26 +45,34 @@ t.teardown(() => server.close())
 const authority = await acmeAuthority(t, { http_port, tls_port: server.secure_port ?? 0 })
 const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test', ca: authority.ca })
 t.teardown(() => http.close())
-const settings = { names: NAMES, directory: authority.directory, email: 'operator@example.test', http_port }
+const settings = { directory: authority.directory, email: 'operator@example.test', http_port }
 
-/** A platform's folder, and what its log says. */
-function platform() {
-  const data_dir = t.testdir()
+/** What proves the names of one test over HTTP. */
+const byHttp = (test: string): AcmeService => ({
+  settings: { ...settings, names: [`sip.${test}.example.test`, `voice.${test}.example.test`] },
+  ...{ http, type: 'http-01', present: new HttpChallenges('127.0.0.1', http_port).present },
+})
+
+/** A machine on the state of this file: its folder, its log, and a run of its task in a process that has started. */
+function machine() {
+  const data_dir = mkdtempSync(join(folder, 'machine-'))
   const lines: string[] = []
   const log = createLog('control', { log_level: 'info' }, { write: (line: string) => void lines.push(line) })
-  return { data_dir, log, lines, file: acmeFile(data_dir) }
+  const services = { ...w, log, settings: { ...w.settings, data_dir } }
+  const run = (service: AcmeService, at: Clock = clock) => acmeCertificate(service).run({ ...services, clock: at })
+  return { data_dir, services, lines, run, file: acmeFile(data_dir) }
 }
 
-const byHttp = { settings, http, type: 'http-01' as const, present: presentByHttp('127.0.0.1', http_port) }
-
 t.test('a name is proved over HTTP, and its certificate is renewed in the last third of its time', async t => {
-  const { data_dir, log, file } = platform()
-  const renew = (at = clock) => renewCertificate(byHttp, data_dir, at, log)
+  const { data_dir, run, file } = machine()
+  const service = byHttp('renewed')
+  const renew = (at = clock) => run(service, at)
   await renew()
-  const pair = await loadCertificate({ tls: null, acme: settings, data_dir, domain: 'localhost', host: '127.0.0.1' })
+  const acme = service.settings
+  const pair = await loadCertificate({ tls: null, acme, data_dir, domain: 'localhost', host: '127.0.0.1' })
   const issued = new X509Certificate(pair.cert)
   t.match(issued.issuer, /Pebble Intermediate/)
-  t.same(namesOf(issued), NAMES)
+  t.same(namesOf(issued), acme.names)
   t.ok(issued.checkPrivateKey(createPrivateKey(pair.key)))
   for (const name of readdirSync(join(data_dir, 'tls')))
     t.equal(statSync(join(data_dir, 'tls', name)).mode & 0o077, 0, name)
@@ -128,7 +140,8 @@ async function proofInTwoParts(name: string): Promise<string> {
 }
 
 t.test('a name is proved at the HTTPS port, which serves its customers meanwhile', async t => {
-  const { data_dir, log, file } = platform()
+  const { run, file } = machine()
+  const names = ['sip.alpn.example.test', 'voice.alpn.example.test']
   const visits: { text: string; serial: string }[] = []
   const proofs: string[] = []
   const present: Present = async challenge => {
@@ -137,13 +150,13 @@ t.test('a name is proved at the HTTPS port, which serves its customers meanwhile
     proofs.push(await proofInTwoParts(challenge.name))
     return withdraw
   }
-  await renewCertificate({ settings, http, type: 'tls-alpn-01', present }, data_dir, clock, log)
-  t.same(namesOf(new X509Certificate(readFileSync(file))), NAMES)
+  await run({ settings: { ...settings, names }, http, type: 'tls-alpn-01', present })
+  t.same(namesOf(new X509Certificate(readFileSync(file))), names)
   const expected = { text: 'we', serial: new X509Certificate(own.cert).serialNumber }
   t.same(visits, [expected, expected])
   t.same(
     proofs.sort(),
-    NAMES.map(name => `DNS:${name}`),
+    names.map(name => `DNS:${name}`),
     'whatever packets a ClientHello comes in',
   )
   const strange = connectTls({ port: server.secure_port ?? 0, host: '127.0.0.1', ALPNProtocols: ['acme-tls/1'] })
@@ -156,7 +169,7 @@ t.test('a name is proved at the HTTPS port, which serves its customers meanwhile
 
 t.test('strangers that stand still while a proof is open do not keep their connections', async t => {
   const challenges = new TlsChallenges(50)
-  const [name = ''] = NAMES
+  const name = 'sip.still.example.test'
   const withdraw = await challenges.present({ name, token: 'a', key_authorization: 'a.b' })
   const port = await freePort()
   const others = createServer(socket => challenges.take(socket, () => socket.end('served')))
@@ -174,21 +187,63 @@ t.test('strangers that stand still while a proof is open do not keep their conne
     await new Promise(resolve => stranger.once('close', resolve))
     t.pass(`one that sends ${what} is closed`)
   }
-  withdraw()
+  await withdraw()
 })
 
 t.test('an authority that finds another server at a name issues no certificate, and the log says why', async t => {
-  const { data_dir, log, lines, file } = platform()
-  const elsewhere = presentByHttp('127.0.0.1', await freePort())
-  await renewCertificate({ ...byHttp, present: elsewhere }, data_dir, clock, log)
+  const { lines, run, file } = machine()
+  const service = byHttp('elsewhere')
+  const elsewhere = new HttpChallenges('127.0.0.1', await freePort()).present
+  await run({ ...service, present: elsewhere })
   t.notOk(existsSync(file))
-  t.match(lines.join(), /the authority did not find (voice|sip)\.example\.test here/)
-  const unknown = { ...settings, directory: authority.directory.replace('/dir', '/nowhere') }
-  await renewCertificate({ ...byHttp, settings: unknown }, data_dir, clock, log)
+  t.match(lines.join(), /the authority did not find (voice|sip)\.elsewhere\.example\.test here/)
+  const directory = authority.directory.replace('/dir', '/nowhere')
+  await run({ ...service, settings: { ...service.settings, directory } })
   t.match(lines.at(-1), /answers 404 without JSON/)
-  const none = { ...settings, directory: `https://127.0.0.1:${await freePort()}/dir` }
-  await renewCertificate({ ...byHttp, settings: none }, data_dir, clock, log)
+  const none = { ...service.settings, directory: `https://127.0.0.1:${await freePort()}/dir` }
+  await run({ ...service, settings: none })
   t.match(lines.at(-1), /the authority cannot be reached/)
-  await renewCertificate(byHttp, data_dir, clock, log)
+  await run(service)
   t.ok(existsSync(file), `the next attempt succeeds: ${lines.at(-1)}`)
+})
+
+t.test('machines with the same names share a certificate, and show the proofs of each other', async t => {
+  const names = byHttp('shared').settings.names
+  const [a, b] = [machine(), machine()]
+  /** The names lead to the port of b: what a shows, the authority does not see. */
+  const [of_a, of_b] = await Promise.all([
+    { ...byHttp('shared'), present: new HttpChallenges('127.0.0.1', await freePort()).present },
+    byHttp('shared'),
+  ])
+  // a orders alone first: nobody answers at the name.
+  await a.run(of_a)
+  t.notOk(existsSync(a.file))
+  const [task_a, task_b] = [acmeCertificate(of_a), acmeCertificate(of_b)]
+  const runs_b = new Sleeper({
+    work: () => task_b.run({ ...b.services, clock }),
+    failed: err => t.fail(String(err)),
+  })
+  const unhear = w.bus.on('certificates', () => void runs_b.wake())
+  // b is there, and leaves the order to a, whose process has just started.
+  const claim = { machine_id: 'mac_other', started: true }
+  const key = { directory: settings.directory, names: [...names].sort().join(' ') }
+  t.equal(await claimOrder(w.state, key, claim), true)
+  await runs_b.wake()
+  await endOrder(w.state, key, null)
+  await task_a.run({ ...a.services, clock })
+  t.ok(existsSync(a.file), `the proof of a was found at b: ${a.lines.join('')} ${b.lines.join('')}`)
+  await until('b has the certificate, too', () => existsSync(b.file))
+  t.equal(readFileSync(b.file, 'utf8'), readFileSync(a.file, 'utf8'))
+  t.notMatch(b.lines.join(), 'a certificate was issued', 'one order for both')
+  await until('b closes the port', () =>
+    fetch(`http://127.0.0.1:${http_port}/`).then(
+      () => false,
+      () => true,
+    ),
+  )
+  const rows = await w.state.db.selectFrom('acme_certificate').select('pem').where('pem', '!=', '').execute()
+  t.notMatch(JSON.stringify(rows), 'PRIVATE KEY', 'the rows tell no key')
+  unhear()
+  await runs_b.stop()
+  await Promise.all([task_a.stop?.(), task_b.stop?.()])
 })
