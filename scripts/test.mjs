@@ -5,7 +5,7 @@
 //   --jobs=N      cores that the tests keep busy; by default those of the machine
 //   --alone       gives each file a process of its own
 //   --write-times writes test/times.json, the expected times of a machine that has not run the tests yet
-import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { join, relative } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -15,6 +15,7 @@ import { groupsOf, testsBelow } from './test/groups.mjs'
 import { Printer } from './test/printer.mjs'
 import { runGroup } from './test/process.mjs'
 import { Meter, nextGroup } from './test/schedule.mjs'
+import { scratchFolder } from './test/scratch.mjs'
 
 /** The times of the machine where somebody last wrote them for all. */
 const COMMITTED = 'test/times.json'
@@ -52,7 +53,7 @@ function chosen(flags, paths) {
 const LOOK_MS = 1000
 
 /** Runs the groups, the longest first, as many at once as keep `cores` busy and leave live calls their time. */
-async function runAll(groups, cores, printer) {
+async function runAll(groups, cores, printer, scratch) {
   const waiting = [...groups].sort((a, b) => b.expected_ms - a.expected_ms)
   const running = new Map()
   const meter = new Meter()
@@ -66,7 +67,7 @@ async function runAll(groups, cores, printer) {
     group.started_at = Date.now()
     running.set(
       group,
-      runGroup(group, printer).finally(() => running.delete(group)),
+      runGroup(group, printer, scratch).finally(() => running.delete(group)),
     )
   }
 }
@@ -90,7 +91,9 @@ const whole = paths.length === 0 && !flags.has('--changed')
 if (whole) groups.push({ check: true, files: [], expected_ms: Number.POSITIVE_INFINITY })
 
 const printer = new Printer(files.length)
-await runAll(groups, jobs, printer)
+const scratch = scratchFolder()
+if (scratch !== undefined) process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
+await runAll(groups, jobs, printer, scratch)
 const ran = printer.times()
 mkdirSync('build', { recursive: true })
 writeFileSync(LAST_TIMES, JSON.stringify({ ...read(LAST_TIMES), ...ran }))

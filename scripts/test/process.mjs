@@ -49,12 +49,13 @@ async function runCheck(printer) {
   printer.checked(code === 0, output.drain())
 }
 
-export async function runGroup(group, printer) {
+/** `scratch` is the folder for temporary files; undefined: the system's. */
+export async function runGroup(group, printer, scratch) {
   const { check, files } = group
   if (check) return runCheck(printer)
   const child = spawn(process.execPath, ['build/test/support/harness/main.js', ...files.map(compiled)], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    env: { ...process.env, STROWGER_TEST_REPORT: '3' },
+    env: { ...process.env, ...(scratch === undefined ? {} : { TMPDIR: scratch }), STROWGER_TEST_REPORT: '3' },
   })
   if (givesWay(group)) giveWay(child)
   const output = new Output()

@@ -7,11 +7,11 @@ const MOST_PER_CORE = 5
 /** A group that keeps this part of a core busy waits for no peer or timer. */
 const WORKING_LOAD = 0.75
 /** Live groups at once may keep this part of the machine busy, by their expected times: each has bursts. */
-const MOST_LIVE_LOAD = 0.8
+const MOST_LIVE_LOAD = 0.9
 /** Groups at once may keep this part of the machine busy, by their expected times. */
 const MOST_LOAD = 1
 /** More live groups than cores start while the part of the machine that they could have is at least this. */
-const ROOM = 0.3
+const ROOM = 0.15
 /** A group loads its modules and starts its platform for about this long. The next one of those starts after it. */
 const STARTING_MS = 4000
 /** The machine is measured over this time. */

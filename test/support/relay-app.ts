@@ -40,6 +40,7 @@ export async function relayApp(
   t.teardown(() => {
     for (const client of server.clients) client.terminate()
     server.close()
+    if (!t.passing()) t.comment(`the application was told ${JSON.stringify(messages)}`)
   })
   server.on('connection', (connected, request) => {
     socket = connected

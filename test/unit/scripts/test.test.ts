@@ -1,4 +1,5 @@
-import { resolve } from 'node:path'
+import { readdirSync, statfsSync } from 'node:fs'
+import { basename, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from '../../support/harness/index.ts'
 
@@ -18,6 +19,9 @@ const load = async <T>(name: string): Promise<T> =>
 const { groupsOf } = await load<{
   groupsOf(files: string[], expected_ms: (file: string) => number, how: How): Group[]
 }>('groups.mjs')
+const { scratchFolder } = await load<{
+  scratchFolder(machine: { memory: string; free: number }): string | undefined
+}>('scratch.mjs')
 const { reachedTests } = await load<{ reachedTests(changed: string[], sources: Map<string, string>): Set<string> }>(
   'changed.mjs',
 )
@@ -95,7 +99,7 @@ t.test('files with live calls start while the machine has room for them, one aft
   t.equal(next([long, short], [], 0), long, 'the longest first')
   t.equal(next([long, short], [{ ...short, started_at: NOW - 1000 }], 0), long, 'one on each core always fits')
   t.equal(next([long, short], [short, short], 0.5), long)
-  t.equal(next([long, short], [short, short], 0.2), undefined, 'calls have the rest of the machine for their bursts')
+  t.equal(next([long, short], [short, short], 0.1), undefined, 'calls have the rest of the machine for their bursts')
   t.equal(next([long], [short, { ...short, started_at: NOW - 1000 }], 1), undefined, 'a platform starts')
   t.equal(next([long], [short, { ...short, started_at: NOW - 5000 }], 1), long)
   t.equal(next([long, short], [long, short], 1), short, 'more work would make calls late; one that waits fits')
@@ -134,6 +138,20 @@ t.test('the room for live calls is what is idle and what gives way', async t => 
   t.equal(meter.room(1000, cores(1500, 1250, 1250)), 0.5)
   t.equal(meter.room(2000, cores(2500, 1250, 1250)), 0.25)
   t.equal(meter.room(4500, cores(3500, 1250, 3750)), 2500 / 3500, 'what is longer ago counts no more')
+})
+
+t.test('temporary files are in memory where there is plenty, and those of a killed run go', async t => {
+  const GIB = 1024 ** 3
+  const memory = t.testdir({ 'strowger-test-999999999-left': { 'a.sqlite': 'x' }, other: { kept: 'x' } })
+  const { bavail, bsize } = statfsSync(memory)
+  const roomy = bavail * bsize > 6 * GIB
+  const folder = scratchFolder({ memory, free: 8 * GIB })
+  const made = folder === undefined ? [] : [basename(folder)]
+  t.equal(made.length, roomy ? 1 : 0)
+  t.ok(made.every(name => name.startsWith(`strowger-test-${process.pid}-`)))
+  if (roomy) t.same(readdirSync(memory).sort(), ['other', ...made], 'whose process lives, and what is not ours, stays')
+  t.equal(scratchFolder({ memory, free: 5 * GIB }), undefined)
+  t.equal(scratchFolder({ memory: `${memory}/none`, free: 8 * GIB }), undefined)
 })
 
 t.test('a change reaches tests by imports, by processes that they start, and by files that they read', async t => {
