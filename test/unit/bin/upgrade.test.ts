@@ -275,7 +275,7 @@ t.test('with PostgreSQL a release is rehearsed in another database, and its way 
 
   const good = await run(second, '--link', link, '--copy', await empty())
   t.equal(good.code, 0, good.stdout + good.stderr)
-  t.match(good.stdout, /2\.0\.0 runs; the backup from before is .*strowger migrate\s+--contract\n$/)
+  t.match(good.stdout, /2\.0\.0 runs; the backup from before is\s.*strowger migrate\s+--contract\n$/s)
   t.same(stands(), ['strowger-2.0.0', '2.0.0', null])
   const failed = await run(broken, '--link', link, '--copy', await empty())
   t.match(failed, { code: 1, stderr: /strowger-3\.0\.0 was not installed; strowger-2\.0\.0 runs with its data/ })
