@@ -1,5 +1,4 @@
 import { speaksSip } from '../core/domain/machines/roles.ts'
-import { sipRefusal } from '../core/domain/reasons/index.ts'
 import type { Bus } from '../core/runtime/bus.ts'
 import { type Clock, delay, iso } from '../core/runtime/clock.ts'
 import { addressesOf, type Config } from '../core/runtime/config.ts'
@@ -8,7 +7,7 @@ import { newId } from '../core/runtime/ids.ts'
 import type { Log } from '../core/runtime/log.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import type { MachineFiles } from '../core/runtime/machine-files.ts'
-import type { Registry } from '../core/runtime/metrics.ts'
+import type { Registry, Works } from '../core/runtime/metrics.ts'
 import type { ObjectStore } from '../core/runtime/object-store.ts'
 import { machineNonces, sharedNonces, unseal } from '../core/runtime/secrets.ts'
 import type { VoiceRequester } from '../core/runtime/voice-request.ts'
@@ -34,12 +33,11 @@ import { admitReferral, placeChild } from './admission/place.ts'
 import { receiveInvite } from './admission/receive.ts'
 import { placeTransferred } from './admission/transfer-target.ts'
 import { MediaHub } from './b2bua/media.ts'
-import { ALLOW } from './b2bua/methods.ts'
 import { createCallMetrics } from './b2bua/metrics.ts'
 import { CallRegistry } from './b2bua/registry.ts'
 import { UnwrittenEnds } from './b2bua/unwritten-ends.ts'
 import { CommandTaker } from './commands.ts'
-import type { InboundRequest, SipStack } from './drachtio/types.ts'
+import type { SipStack } from './drachtio/types.ts'
 import { Drain } from './drain.ts'
 import type { LeftDialogs } from './left-dialogs.ts'
 import { finishLeftRecordings, prune } from './leftovers.ts'
@@ -57,6 +55,7 @@ import { Rooms } from './scripts/rooms.ts'
 import { Script } from './scripts/script.ts'
 import { StoredSounds } from './scripts/stored-sounds.ts'
 import type { BeatLine } from './serve-edge.ts'
+import { StateProbe, TakesCalls } from './takes-calls.ts'
 import { TestRunner } from './tests/runner.ts'
 import { AuthTokens } from './trunks/auth-tokens.ts'
 import { CarrierRegistrations } from './trunks/carrier-registrations.ts'
@@ -98,6 +97,8 @@ interface SignalingNode {
   readonly id: string
   readonly live_calls: number
   readonly drain: Drain
+  /** Whether it takes calls now, by part. */
+  works(): Promise<Works>
   /** Ends the live calls. Unless the node has drained already, they get 3 s first. */
   stop(): Promise<void>
 }
@@ -185,6 +186,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   })
   const drain = new Drain({ node_id: id, state, bus, clock, log, calls, least_ms }, HEARTBEAT_MS)
   await drain.look()
+  const takes = new TakesCalls({ probe: new StateProbe(state, clock), gate, drain, peers, sip, media: options.media })
   const ctx: AdmissionContext = {
     node_id: id,
     machine_id,
@@ -285,7 +287,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   sip.onInvite(invite => void drain.arriving(receiveInvite(ctx, digest, invite)))
   sip.onRequest(request => {
     if (request.method === 'REGISTER') void registrar.handle(request)
-    else outsideDialog(request, drain.on ? 'draining' : peers.whole ? null : 'state_unavailable')
+    else takes.outsideDialog(request)
   })
   const originator = new Originator(ctx)
   const commands = new CommandTaker(ctx, originator, scripting)
@@ -343,6 +345,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       return calls.size
     },
     drain,
+    works: () => takes.works(),
     async stop() {
       if (!drain.on) await Promise.race([drain.begin().then(() => drain.done), delay(clock, STOP_DRAIN_MS)])
       drain.stop()
@@ -377,16 +380,6 @@ async function ready({ sip, media, clock }: NodeOptions): Promise<void> {
 function endAll(calls: CallRegistry, cause: 'node_lost', log: Log): void {
   if (calls.size > 0) log.warn({ calls: calls.size, cause }, 'running calls are being ended')
   for (const call of calls.all()) void call.end({ cause })
-}
-
-/** Answers OPTIONS as an INVITE would be answered (RFC 3261 §11.2). Refuses other methods outside a dialog with 405. */
-function outsideDialog(request: InboundRequest, refused: 'draining' | 'state_unavailable' | null): void {
-  if (request.method === 'OPTIONS' && refused) {
-    const { code, headers } = sipRefusal(refused, { value: 'it is not reached' })
-    request.respond(code, { headers })
-  } else if (request.method === 'OPTIONS')
-    request.respond(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
-  else request.respond(405, { headers: { Allow: ALLOW } })
 }
 
 const endLost = (options: NodeOptions, watch: NodeWatch, how: { dead?: (row: NodeRow) => boolean } = {}) =>

@@ -6,13 +6,15 @@ import { type Config, loadConfig } from '../core/runtime/config.ts'
 import { EDGE_SOCKET } from '../core/runtime/edge-link.ts'
 import { createHttpClient, loadUndici } from '../core/runtime/http/index.ts'
 import { type ProcessContext, type RunningProcess, runProcess, StartRefused } from '../core/runtime/lifecycle.ts'
+import type { Log } from '../core/runtime/log.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import { MachineFiles } from '../core/runtime/machine-files.ts'
 import { createObjectStore } from '../core/runtime/object-store.ts'
+import type { RateStore } from '../core/runtime/rate-store.ts'
 import { filesKey, linkKey, sharedNonceKey } from '../core/runtime/secrets.ts'
 import { servedAt } from '../core/runtime/sip/own-listeners.ts'
 import { createVoiceRequester } from '../core/runtime/voice-request.ts'
-import { openState } from '../core/state/index.ts'
+import { openRates, openState } from '../core/state/index.ts'
 import { linkOf } from '../core/state/nodes/edge-links.ts'
 import { exposeState } from '../core/state/nodes/metrics.ts'
 import { connectMedia } from '../media/protocol/client.ts'
@@ -22,6 +24,7 @@ import { announceEdge } from './lone-edge.ts'
 import { startMessages } from './messages.ts'
 import { startSignaling } from './node.ts'
 import { serveEdge } from './serve-edge.ts'
+import { StateProbe } from './takes-calls.ts'
 import { Stir } from './trunks/stir.ts'
 
 /** Machines that share a database share the nonces, too. */
@@ -34,10 +37,17 @@ function edgeOf(config: Config, parts: Pick<Parameters<typeof serveEdge>[0], 'st
     path: join(config.run_dir, EDGE_SOCKET),
     edge_id: machine_id,
     nonce_key: sharedKey(config),
+    openRates: config.database_url === null ? null : () => ratesOf(config, parts.log),
     links: config.link && { own: { machine_id, ...config.link }, key: linkKey(config.master_key) },
     roles: config.roles,
     ...parts,
   }
+}
+
+async function ratesOf(config: Config, log: Log): Promise<RateStore> {
+  const rates = await openRates(config, log)
+  if (!rates) throw new Error('no database is shared')
+  return rates
 }
 
 /** Serves the edge of a machine whose calls run on other machines. */
@@ -49,7 +59,9 @@ async function serveEdgeAlone({ config, log, metrics }: ProcessContext<Config>):
   const bus = connectBus(config.run_dir)
   const edge = await serveEdge(edgeOf(config, { state, bus, log, clock }))
   const announced = announceEdge(edge, { state, machine: machineOf(data_dir), clock, log })
+  const probe = new StateProbe(state, clock)
   return {
+    works: async () => ({ state_writable: await probe.takes(), edge: edge.connected }),
     async stop() {
       await announced.stop()
       await edge.stop()
@@ -105,6 +117,7 @@ void runProcess('signaling', loadConfig, async context => {
   const messages = startMessages({ config, state, sip, bus, clock, log })
   return {
     drain: node.drain,
+    works: node.works,
     async stop() {
       await messages.stop()
       await node.stop()

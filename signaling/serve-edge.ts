@@ -5,6 +5,7 @@ import type { Clock, Timer } from '../core/runtime/clock.ts'
 import type { Beat, FromEdge, MachineAt, MachinePost, ToEdge } from '../core/runtime/edge-link.ts'
 import { jsonLine, readJsonLines } from '../core/runtime/json-lines.ts'
 import type { Log } from '../core/runtime/log.ts'
+import type { RateStore } from '../core/runtime/rate-store.ts'
 import { Sleeper } from '../core/runtime/sleeper.ts'
 import { callsOfCallIds, messagesOfLostCalls } from '../core/state/calls/ladder.ts'
 import { readEdgeFacts } from '../core/state/configuration/edge-facts.ts'
@@ -12,6 +13,7 @@ import type { State } from '../core/state/index.ts'
 import { neighboursOf, saveEdgeLink } from '../core/state/nodes/edge-links.ts'
 import { followConfiguration } from './follow-configuration.ts'
 import { keepLadder } from './ladder-keeper.ts'
+import { SharedFailures } from './shared-failures.ts'
 
 const RETRY_MS = 250
 /** How long a stopping node waits for the last SIP messages of its calls. */
@@ -46,6 +48,8 @@ interface EdgeServerOptions {
   readonly nonce_key: Buffer | null
   /** Where the edges of other machines reach this one, and the key of their links; null: they do not. */
   readonly links: { readonly own: MachineAt; readonly key: Buffer } | null
+  /** Opens what counts for all machines; null: there is one. */
+  readonly openRates: (() => Promise<RateStore>) | null
   /** What this machine does. */
   readonly roles: Roles
   readonly bus: Bus
@@ -58,7 +62,7 @@ interface EdgeServerOptions {
  * and answers its queries. Rejects when the first read of the configuration fails.
  */
 export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer> {
-  const { path, state, edge_id, nonce_key, links, roles, bus, log, clock } = options
+  const { path, state, edge_id, nonce_key, links, openRates, roles, bus, log, clock } = options
   const ladder = keepLadder({ db: state.db, edge_id, log, clock })
   let edge: Socket | undefined
   let retry: Timer | undefined
@@ -101,10 +105,14 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
     })
   const unhear = bus.on('nodes', () => void looking?.wake())
   void looking?.wake()
+  const failures =
+    openRates &&
+    new SharedFailures({ open: openRates, log }, (source, ms) => edge && say(edge, { kind: 'shut', source, ms }))
   const hear = async (from: Socket, message: FromEdge): Promise<void> => {
     if (message.kind === 'drained') drained()
     else if (message.kind === 'beat') server.onBeat(message.beat)
     else if (message.kind === 'note') noted(message.from, message.text)
+    else if (message.kind === 'tried') failures?.tried(message.source, message.failed)
     else if (message.kind === 'messages') {
       const kept = await ladder.keep(message.messages, message.again)
       say(from, { kind: kept ? 'kept' : 'lost', id: message.id })
@@ -166,6 +174,7 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
         else drained()
       })
       await ladder.stop()
+      await failures?.stop()
       edge?.destroy()
     },
   }

@@ -2,8 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import { ALL_ROLES, processesOf } from '../../core/domain/machines/roles.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { machineOf } from '../../core/runtime/machine.ts'
-import { collectMetrics } from '../../core/runtime/metrics.ts'
+import { askWorks, collectMetrics } from '../../core/runtime/metrics.ts'
 import { PROOF, proofOfKey, sameSecret } from '../../core/runtime/secrets.ts'
 import type { NodeTable } from '../../core/state/index.ts'
 import { addressGroup, isLocal } from './address.ts'
@@ -15,47 +14,70 @@ import type { Services } from './services.ts'
 const FRESH_MS = 6000
 const NEEDED: readonly NodeTable['kind'][] = ['signaling', 'edge', 'media']
 
-interface Readiness {
-  readonly ready: boolean
-  readonly checks: Readonly<Record<string, boolean>>
-}
+type Checks = Readonly<Record<string, boolean>>
+
+/** Whoever asks goes elsewhere after a few seconds without an answer. */
+const ANSWERS_WITHIN_MS = 2000
 
 /**
  * Reports whether calls can be placed: signaling runs and is not draining, its link to the edge and the media worker
- * are up, and the state is writable. With a machine, its own processes must do what its roles say, and those of any
- * machine the rest.
+ * are up, and the state is writable, on whichever machine.
  */
-async function readiness(services: Services, machine_id?: string): Promise<Readiness> {
-  const { state, clock, log, settings } = services
-  const state_writable = await state.probe().then(
+async function readiness({ state, clock, log }: Services): Promise<Checks> {
+  const probed = state.probe().then(
     () => true,
     err => {
       log.error({ err }, 'the state cannot be written')
       return false
     },
   )
-  const of = (id?: string) => freshKinds({ state, clock }, id).catch(() => new Set<string>())
-  const anywhere = await of()
-  const here = machine_id === undefined ? anywhere : await of(machine_id)
-  // What this machine leaves to others, any of them may do.
-  const own = new Set<string>(processesOf(settings.roles ?? ALL_ROLES))
-  const checks = {
-    state_writable,
-    ...Object.fromEntries(NEEDED.map(kind => [kind, (own.has(kind) ? here : anywhere).has(kind)])),
-  }
-  return { ready: Object.values(checks).every(Boolean), checks }
+  const [state_writable, anywhere] = await Promise.all([within(clock, probed, false), kindsAnywhere({ state, clock })])
+  return { state_writable, ...Object.fromEntries(NEEDED.map(kind => [kind, anywhere.has(kind)])) }
 }
 
-async function freshKinds(
-  { state, clock }: Pick<Services, 'state' | 'clock'>,
-  machine_id: string | undefined,
-): Promise<Set<string>> {
+/**
+ * Reports whether this machine does what its roles say. Its signaling process says so of itself, of the edge and media,
+ * and whether the state takes its writes: rows may be some seconds old. What the machine leaves to others, any of them
+ * may do.
+ */
+async function machineReadiness(services: Services): Promise<Checks> {
+  const { settings } = services
+  const own = new Set<string>(processesOf(settings.roles ?? ALL_ROLES))
+  if (own.size === 0) return readiness(services)
+  const asks_others = NEEDED.some(kind => !own.has(kind))
+  const [works, anywhere] = await Promise.all([
+    askWorks(settings.run_dir, 'signaling'),
+    asks_others ? kindsAnywhere(services) : new Set<string>(),
+  ])
+  return {
+    state_writable: works['state_writable'] === true,
+    ...Object.fromEntries(NEEDED.map(kind => [kind, own.has(kind) ? works[kind] === true : anywhere.has(kind)])),
+  }
+}
+
+const kindsAnywhere = ({ state, clock }: Pick<Services, 'state' | 'clock'>): Promise<ReadonlySet<string>> => {
+  const none: ReadonlySet<string> = new Set()
+  return within(
+    clock,
+    freshKinds({ state, clock }).catch(() => none),
+    none,
+  )
+}
+
+/** Resolves with `otherwise` when `value` takes too long. */
+function within<T>(clock: Services['clock'], value: Promise<T>, otherwise: T): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = clock.after(ANSWERS_WITHIN_MS, () => resolve(otherwise))
+    value.then(resolve, reject).finally(() => late.cancel())
+  })
+}
+
+async function freshKinds({ state, clock }: Pick<Services, 'state' | 'clock'>): Promise<ReadonlySet<string>> {
   const rows = await state.db
     .selectFrom('node')
     .select('kind')
     .where('heartbeat_at', '>=', iso(clock.now() - FRESH_MS))
     .where('draining_at', 'is', null)
-    .$if(machine_id !== undefined, query => query.where('machine_id', '=', machine_id ?? ''))
     .execute()
   return new Set(rows.map(row => row.kind))
 }
@@ -70,11 +92,12 @@ export function healthPages(services: Services): Readonly<Record<string, Page>> 
   const { clock, settings } = services
   const limiter = createRateLimiter(READINESS)
   const ready =
-    (machine_id?: () => string): Page =>
+    (look: (services: Services) => Promise<Checks>): Page =>
     async ctx => {
       const { allowed, headers } = limiter.take(addressGroup(ctx.req), clock.monotonic_ms(), clock.now())
       if (!allowed) throw new Refused(refuse('rate_limited', { value: 'of requests from this address' }, { headers }))
-      const { ready, checks } = await readiness(services, machine_id?.())
+      const checks = await look(services)
+      const ready = Object.values(checks).every(Boolean)
       ctx.status = ready ? 200 : 503
       ctx.body = { status: ready ? 'ready' : 'not_ready', checks }
     }
@@ -85,8 +108,8 @@ export function healthPages(services: Services): Readonly<Record<string, Page>> 
       if (/^[0-9a-f]{64}$/.test(challenge)) ctx.set(PROOF.given, proofOfKey(settings.master_key, challenge))
       ctx.body = { status: 'up' }
     },
-    '/readyz': ready(),
-    '/readyz/machine': ready(() => machineOf(settings.data_dir).machine_id),
+    '/readyz': ready(readiness),
+    '/readyz/machine': ready(machineReadiness),
     '/metrics': async ctx => {
       if (!isLocal(ctx.req) && !hasToken(ctx.req, settings.metrics_token)) {
         const headers = { 'WWW-Authenticate': 'Bearer realm="strowger metrics"' }

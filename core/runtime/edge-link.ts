@@ -57,6 +57,15 @@ export interface MachinePost {
   onNote(listener: (from: string, text: string) => void): void
 }
 
+/** Failed tries of a source in a window that shut it out: at one edge, and, as the nodes count, at all together. */
+export const FAILED_TRIES = { most: 5, window_ms: 60_000, block_ms: 900_000 } as const
+
+/** Whose requests a guard counts and drops: an address, by one transport. */
+export interface GuardedSource {
+  readonly protocol: 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
+  readonly host: string
+}
+
 /** Messages from the edge to the node. */
 export type FromEdge =
   /** SIP messages to store. `again`: the previous node may have stored some of them without confirming. */
@@ -70,6 +79,8 @@ export type FromEdge =
   | { readonly kind: 'beat'; readonly beat: Beat }
   /** Another machine's node says something to this one. */
   | { readonly kind: 'note'; readonly from: string; readonly text: string }
+  /** A source failed to authenticate; or, after failing here, it has proved a password. */
+  | { readonly kind: 'tried'; readonly source: GuardedSource; readonly failed: boolean }
   /** Confirms that all messages which the edge held at `drain` are stored. */
   | { readonly kind: 'drained' }
   /** Asks for the messages of calls that have not ended, and of these Call-IDs. */
@@ -87,6 +98,8 @@ export type ToEdge =
   | { readonly kind: 'note'; readonly to: string; readonly text: string }
   /** Sent on connection and after each change. */
   | { readonly kind: 'facts'; readonly facts: EdgeFacts }
+  /** A source has failed too often, at the edges of all machines together. */
+  | { readonly kind: 'shut'; readonly source: GuardedSource; readonly ms: number }
   /** To the nodes of all other machines. */
   | { readonly kind: 'beat'; readonly beat: Beat }
   | { readonly kind: 'kept'; readonly id: number }

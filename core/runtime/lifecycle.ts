@@ -4,7 +4,7 @@ import { systemClock } from './clock.ts'
 import { ConfigError, type Settings } from './config.ts'
 import { giveBackMemory } from './give-back.ts'
 import { createLog, type Log } from './log.ts'
-import { Counter, createMetrics, type Registry, serveMetrics } from './metrics.ts'
+import { Counter, createMetrics, type Registry, serveMetrics, type Works } from './metrics.ts'
 import { becomeUser, toBecome } from './own-user.ts'
 import { writePrivately } from './private-files.ts'
 import type { HasRun, ToRun } from './program-runner.ts'
@@ -27,6 +27,8 @@ export interface RunningProcess {
    * For a process with long-running work. After `begin` it accepts no new work; `done` resolves after the last work.
    */
   readonly drain?: { begin(): Promise<void>; readonly done: Promise<void> }
+  /** For a process whose work depends on others: whether it does it now, by part. */
+  works?(): Promise<Works>
   /** For a process that serves TLS: handshakes from now on use these certificates. */
   renewTls?(tls: TlsOptions): void
   /** Stops in order: finishes or hands back everything that the process is responsible for. */
@@ -54,9 +56,11 @@ export async function runProcess<C extends Settings>(
     log = createLog(name, config)
     const metrics = createMetrics(name)
     countBugs(metrics, log)
-    const served = await serveMetrics(config.run_dir, name, metrics)
+    let running: RunningProcess | null = null
+    const works = async (): Promise<Works> => (await running?.works?.()) ?? {}
+    const served = await serveMetrics(config.run_dir, name, metrics, works)
     const user = toBecome(process.argv)
-    const running = await start({ config, log, metrics, user })
+    running = await start({ config, log, metrics, user })
     if (user !== null) {
       // Makes Node.js read this file now, not at the first TLS connection, when the new user may not read it.
       if (process.env['NODE_EXTRA_CA_CERTS']) createSecureContext()

@@ -77,13 +77,29 @@ function watchEventLoop(registry: Registry): void {
   })
 }
 
-/** Serves a registry on a Unix socket below `run_dir`, where the control plane's `/metrics` collects it. */
-export function serveMetrics(run_dir: string, process_name: string, registry: Registry): Promise<{ close(): void }> {
+/** Whether a process does its work now, by part. */
+export type Works = Readonly<Record<string, boolean>>
+
+const WORKS_PATH = '/works'
+/** A process looks for 1.5 s at most (`signaling/takes-calls.ts`). One that does not answer does not work. */
+const WORKS_TIMEOUT_MS = 2500
+
+/**
+ * Serves a registry on a Unix socket below `run_dir`, where the control plane's `/metrics` collects it, and what
+ * `works` says, for its `/readyz/machine`.
+ */
+export function serveMetrics(
+  run_dir: string,
+  process_name: string,
+  registry: Registry,
+  works: () => Promise<Works> = async () => ({}),
+): Promise<{ close(): void }> {
   mkdirSync(socketsFolder(run_dir), { recursive: true })
   const path = join(socketsFolder(run_dir), `${process_name}.sock`)
   rmSync(path, { force: true })
-  const server = createServer((_request, response) => {
-    registry.metrics().then(
+  const server = createServer(({ url }, response) => {
+    const text = url === WORKS_PATH ? works().then(parts => JSON.stringify(parts)) : registry.metrics()
+    text.then(
       text => response.end(text),
       error => response.writeHead(500).end(String(error)),
     )
@@ -103,13 +119,23 @@ export function serveMetrics(run_dir: string, process_name: string, registry: Re
 /** Collects the metrics of all processes as one Prometheus text. Omits processes that do not answer. */
 export async function collectMetrics(run_dir: string): Promise<string> {
   const sockets = readdirSync(socketsFolder(run_dir)).filter(name => name.endsWith('.sock'))
-  const texts = await Promise.all(sockets.map(name => scrape(join(socketsFolder(run_dir), name)).catch(() => '')))
+  const scrape = (name: string) => read(join(socketsFolder(run_dir), name), '/metrics', SCRAPE_TIMEOUT_MS)
+  const texts = await Promise.all(sockets.map(name => scrape(name).catch(() => '')))
   return mergeFamilies(texts)
 }
 
-function scrape(socketPath: string): Promise<string> {
+/** Asks a process of this machine whether it does its work. Of one that does not answer, nothing works. */
+export function askWorks(run_dir: string, process_name: string): Promise<Works> {
+  const at = join(socketsFolder(run_dir), `${process_name}.sock`)
+  return read(at, WORKS_PATH, WORKS_TIMEOUT_MS).then(
+    text => JSON.parse(text) as Works,
+    () => ({}),
+  )
+}
+
+function read(socketPath: string, path: string, timeout: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const call = request({ socketPath, path: '/metrics', timeout: SCRAPE_TIMEOUT_MS }, response => {
+    const call = request({ socketPath, path, timeout }, response => {
       const chunks: Buffer[] = []
       response.on('data', chunk => chunks.push(chunk))
       response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))

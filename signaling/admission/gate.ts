@@ -22,6 +22,8 @@ export interface AdmissionGate {
    * one is overdue. `undo` receives the result of a transaction that completes after the timeout.
    */
   decide<T>(transaction: () => Promise<T>, undo: (late: T) => Promise<void>): Promise<T>
+  /** Whether an admission is overdue: further ones are refused at once. */
+  readonly stalls: boolean
   /** Adds the node and the time to requests. */
   stamped(asks: readonly Ask[]): { readonly requests: readonly AdmissionRequest[]; readonly now_ms: number }
 }
@@ -29,11 +31,19 @@ export interface AdmissionGate {
 export function createAdmissionGate(node_id: string, clock: Clock): AdmissionGate {
   /** The start times of the running transactions, oldest first. */
   const running = new Set<{ readonly since_ms: number }>()
+  /** How long the oldest one has waited, when that is too long. */
+  const overdueMs = (now_ms: number): number | null => {
+    const [oldest] = running
+    return oldest && now_ms - oldest.since_ms > DECIDES_WITHIN_MS ? now_ms - oldest.since_ms : null
+  }
   return {
+    get stalls() {
+      return overdueMs(clock.monotonic_ms()) !== null
+    },
     async decide(transaction, undo) {
       const now_ms = clock.monotonic_ms()
-      for (const { since_ms } of running)
-        if (now_ms - since_ms > DECIDES_WITHIN_MS) throw new StateStalled(now_ms - since_ms)
+      const overdue_ms = overdueMs(now_ms)
+      if (overdue_ms !== null) throw new StateStalled(overdue_ms)
       const mine = { since_ms: now_ms }
       running.add(mine)
       const decided = transaction().finally(() => running.delete(mine))

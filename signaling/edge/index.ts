@@ -2,7 +2,7 @@ import { unsupportedTags } from '../../core/domain/calls/option-tags.ts'
 import { readChallenges } from '../../core/domain/identity/digest-answer.ts'
 import type { TlsOptions } from '../../core/runtime/certificate.ts'
 import { type Clock, systemClock } from '../../core/runtime/clock.ts'
-import type { Beat, MachineLinks } from '../../core/runtime/edge-link.ts'
+import { type Beat, FAILED_TRIES, type GuardedSource, type MachineLinks } from '../../core/runtime/edge-link.ts'
 import type { DnsSource } from '../../core/runtime/sip/locate.ts'
 import { Apps } from './agent/apps.ts'
 import { ContactBindings } from './agent/bindings.ts'
@@ -62,6 +62,8 @@ export interface EdgeOptions {
    * counts nothing that they send as a failure.
    */
   readonly strangers?: Omit<StrangerOptions, 'isConfiguredSource'> | undefined
+  /** Called with each failed try of a source that counts, and when one has made up for it. */
+  readonly tried?: ((source: GuardedSource, failed: boolean) => void) | undefined
   /** Called with what the node of another machine says to the node of this one. */
   readonly noted?: ((from: string, text: string) => void) | undefined
   /** No application connects: machines that it learns of have the calls. Default: false. */
@@ -137,6 +139,8 @@ export interface Edge {
   blockedSources(): readonly BlockedSource[]
   blockSource(host: string, duration_ms: number): void
   unblockSource(host: string): boolean
+  /** Blocks a source that has failed too often at all edges together. */
+  shut(source: GuardedSource, ms: number): void
   /** Handshakes from now on, in both directions, use these certificates and rules. Open connections stay. */
   renewTls(tls: TlsOptions): void
   /** Lends flows to these machines' edges, and borrows theirs. Resolves when the edge listens for them. */
@@ -170,9 +174,11 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
   const guard = new SourceGuard({
     clock,
     isConfiguredSource,
-    failures: limits.failures ?? 5,
-    window_ms: limits.failure_window_ms ?? 60_000,
-    block_ms: limits.block_ms ?? 900_000,
+    failures: limits.failures ?? FAILED_TRIES.most,
+    window_ms: limits.failure_window_ms ?? FAILED_TRIES.window_ms,
+    block_ms: limits.block_ms ?? FAILED_TRIES.block_ms,
+    tried: options.tried,
+    tell: word => machines.guard(word),
     malformed_per_second: limits.malformed_per_second ?? 100,
     requests_per_second: limits.requests_per_second ?? 100,
     blocked: ({ host, protocol, reason }) =>
@@ -191,6 +197,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     transport: () => stack.transport,
     lone: options.lone ?? false,
     hearBeat: options.onBeat,
+    hearGuard: word => guard.hear(word),
     isOwn: request => core.legOf(request) !== undefined,
     admits: received => isConfiguredSource(received.source.host) || guard.admits(received),
     noted: (from, text) => options.noted?.(from, text),
@@ -298,6 +305,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     blockedSources: () => guard.list(),
     blockSource: (host, duration_ms) => guard.block(host, duration_ms),
     unblockSource: host => guard.unblock(host),
+    shut: (source, ms) => guard.shut(source, ms),
     renewTls: tls => stack.renewTls(tls),
     reachable,
     learnMachines: links => machines.learn(links),

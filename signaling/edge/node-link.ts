@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import type { CallMessage } from '../../core/domain/ladder/message.ts'
-import type { Beat, EdgeFacts, FromEdge, MachineLinks, ToEdge } from '../../core/runtime/edge-link.ts'
+import type { Beat, EdgeFacts, FromEdge, GuardedSource, MachineLinks, ToEdge } from '../../core/runtime/edge-link.ts'
 import { jsonLine, readJsonLines } from '../../core/runtime/json-lines.ts'
 import type { Log } from '../../core/runtime/log.ts'
 
@@ -35,6 +35,10 @@ export interface NodeLink {
   callsOf(sip_call_ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Hands the node what another machine's node says to it. Without a node it is lost. */
   note(from: string, text: string): void
+  /** Tells the node of a failed try, or that it is made up for. Without a node it counts at this edge alone. */
+  tried(source: GuardedSource, failed: boolean): void
+  /** Called with a source that has failed too often on all machines together. */
+  onShut: (source: GuardedSource, ms: number) => void
   /** Called with what the node says to another machine's node. */
   onNote: (to: string, text: string) => void
   /** Called when a node connects, before it sends facts, with the key of the nonces that all machines accept. */
@@ -66,6 +70,7 @@ export function openNodeLink(path: string, log: Log): Promise<NodeLink> {
     else if (message.kind === 'machines') link.onMachines(message.links)
     else if (message.kind === 'beat') link.onBeat(message.beat)
     else if (message.kind === 'note') link.onNote(message.to, message.text)
+    else if (message.kind === 'shut') link.onShut(message.source, message.ms)
     else if (message.kind === 'facts') link.onFacts(message.facts)
     else if (message.kind === 'drain') void link.onDrain().then(() => say({ kind: 'drained' }))
     else if (message.kind === 'kept' || message.kind === 'lost') {
@@ -110,6 +115,8 @@ export function openNodeLink(path: string, log: Log): Promise<NodeLink> {
       return new Map(answer.calls)
     },
     note: (from, text) => say({ kind: 'note', from, text }),
+    tried: (source, failed) => say({ kind: 'tried', source, failed }),
+    onShut: () => undefined,
     onNote: () => undefined,
     onNonces: () => undefined,
     onMachines: () => undefined,

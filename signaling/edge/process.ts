@@ -50,6 +50,7 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   node.onMachines = links => void edge.learnMachines(links)
   node.onBeat = beat => edge.beat(beat)
   node.onNote = (to, text) => edge.note(to, text)
+  node.onShut = (source, ms) => edge.shut(source, ms)
   beginWith(node, { peers, unwritten, edge, log, open: gate.open })
   exposeStats(edge, ladder, hep, metrics)
   for (const { protocol, host, port } of edge.listeners) log.info({ protocol, host, port }, 'listening')
@@ -154,6 +155,7 @@ async function open(
       onMessage,
       onBeat: node.beat,
       noted: node.note,
+      tried: node.tried,
       no_response_ms: NO_RESPONSE_MS,
     })
   } catch (error) {

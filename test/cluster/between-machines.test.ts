@@ -53,6 +53,18 @@ const serialAt = ({ sip }: World): Promise<string> =>
     socket.once('error', () => resolve(''))
   })
 
+/** Answers the challenge of a REGISTER at a machine. */
+function answerTo(
+  { headers }: { readonly headers: readonly string[] },
+  secrets: { readonly username: string; readonly password: string },
+  { sip }: World,
+): string {
+  const challenge = headers.find(line => /^www-authenticate:/i.test(line)) ?? ''
+  const said = (name: string): string => new RegExp(`\\b${name}="([^"]*)"`).exec(challenge)?.[1] ?? ''
+  const facts = { algorithm: 'SHA-256', method: 'REGISTER', uri: `sip:${sip.host}:${sip.port}` } as const
+  return digestAnswer({ ...secrets, ...facts, realm: said('realm'), nonce: said('nonce'), nc: '00000001' })
+}
+
 t.test('what crosses machines', async t => {
   // Clients are challenged for one domain, whichever machine they ask.
   const http_port = await freePort()
@@ -152,16 +164,47 @@ t.test('what crosses machines', async t => {
       const answer = await phone.register({ cseq: 1, contact })
       return answer.status === 401 && answer
     })
-    const challenge = challenged.headers.find(line => /^www-authenticate:/i.test(line)) ?? ''
-    const said = (name: string): string => new RegExp(`\\b${name}="([^"]*)"`).exec(challenge)?.[1] ?? ''
-    const facts = { algorithm: 'SHA-256', method: 'REGISTER', uri: `sip:${b.sip.host}:${b.sip.port}` } as const
-    const proof = { username, password, ...facts, realm: said('realm'), nonce: said('nonce'), nc: '00000001' }
-    const authorization = digestAnswer(proof)
+    const authorization = answerTo(challenged, { username, password }, b)
     Object.assign(at, { host: b.sip.host, port: b.sip.port })
     t.equal((await phone.register({ cseq: 2, contact, authorization })).status, 200, 'the other machine takes it')
     Object.assign(at, { host: a.sip.host, port: a.sip.port })
     const again = await phone.register({ cseq: 3, contact, authorization })
     t.equal(again.status, 401, 'an answer that was heard on the wire is refused where it came from')
+  })
+
+  t.test('who guesses passwords at one machine is shut out of both, and customers are not', async t => {
+    const secrets = connected.find(({ protocol }) => protocol === 'udp')?.secrets ?? { username: '', password: '' }
+    const contact = `sip:${secrets.username}@127.0.0.95:${5060}`
+    /** A telephone at one machine after the other, each time with a registration. */
+    const telephone = async (local_ip: string) => {
+      const at = { host: a.sip.host, port: a.sip.port, local_ip }
+      const phone = await openPhone(t, at)
+      let cseq = 1
+      const challengedBy = (w: World) => {
+        Object.assign(at, { host: w.sip.host, port: w.sip.port })
+        return phone.register({ cseq: cseq++, contact })
+      }
+      const registers = async (w: World, password: string): Promise<number> => {
+        const challenged = await challengedBy(w)
+        const authorization = answerTo(challenged, { ...secrets, password }, w)
+        return (await phone.register({ cseq: cseq++, contact, authorization })).status
+      }
+      return { challengedBy, registers }
+    }
+    // Behind the same address as the stranger, and elsewhere.
+    const [neighbour, customer] = [await telephone('127.0.0.95'), await telephone('127.0.0.96')]
+    t.equal(await neighbour.registers(a, secrets.password), 200)
+    const stranger = await telephone('127.0.0.95')
+    for (let tries = 0; tries < 5; tries++) t.equal(await stranger.registers(a, 'a guess'), 401)
+    for (const w of [a, b])
+      await until('the door is shut', async () => (await w.metrics())('edge_blocked_sources') === 1)
+    let heard = false
+    void stranger.challengedBy(b).then(() => {
+      heard = true
+    })
+    t.equal(await neighbour.registers(b, secrets.password), 200, 'the flow of a customer behind the same address')
+    t.equal(await customer.registers(b, secrets.password), 200, 'another customer')
+    t.equal(heard, false, 'the other machine does not answer the stranger')
   })
 
   t.test('an address that guesses keys has one limit on both machines, and customers pass', async t => {

@@ -7,6 +7,7 @@ import t from '../support/harness/index.ts'
 import { freePort } from '../support/ports.ts'
 import { postgresDatabase } from '../support/postgres.ts'
 import { refusal } from '../support/refusal.ts'
+import { requested } from '../support/requested.ts'
 import { openSoftphone } from '../support/softphone.ts'
 import { until } from '../support/wait.ts'
 import { wire } from '../support/wires.ts'
@@ -90,6 +91,20 @@ t.test('two machines on one PostgreSQL', async t => {
     const { stdout, code } = await runCommand(['cluster', 'status', '--json'], { env, state: a.state })
     const machines: { host: string; state: string; live_calls: number }[] = JSON.parse(stdout)
     return { code, machines: machines.map(({ host, state, live_calls }) => `${host} ${state} ${live_calls}`).sort() }
+  }
+
+  const ready = (w: World) =>
+    until('it says whether it is ready', async () => {
+      // Its control process may just start again.
+      const answer = await requested(`${w.base_url}/readyz/machine`, { method: 'GET' }).catch(() => null)
+      return answer?.status !== 429 && answer?.status
+    })
+  /** Places a call at a machine that has just said that it takes calls. */
+  const callOnceReady = async (w: World): Promise<Talk> => {
+    await until('the machine is ready', async () => (await ready(w)) === 200)
+    const talk = await callBy(w)
+    t.equal(talk.near.refused, 0, 'a machine that says that it is ready takes the first call')
+    return talk
   }
 
   // What one machine writes, both have applied when the API says so.
@@ -190,7 +205,9 @@ t.test('two machines on one PostgreSQL', async t => {
     const kept = await callBy(a)
     for (const name of ['control', 'media', 'edge', 'signaling'] as const) {
       const call = await callBy(b)
-      await b.kill(name)
+      await b.kill(name, async () => {
+        if (name !== 'control') await until(`it says so without ${name}`, async () => (await ready(b)) === 503)
+      })
       if (name === 'control') {
         await heard(call, 'no call needs the control plane')
         call.near.hangUp()
@@ -211,6 +228,7 @@ t.test('two machines on one PostgreSQL', async t => {
     t.teardown(() => way.mend())
     const refused = await refusal(t, desk.address, `sip:${CALLED}@${b.sip.host}:${b.sip.port}`, own)
     t.match(refused, { status: 503, retry_after: /^\d+$/ })
+    t.same([await ready(a), await ready(b)], [200, 503], 'whoever balances load sees which machine takes calls')
     leaves.near.hangUp()
     await leaves.far.over()
     const node = () =>
@@ -236,11 +254,12 @@ t.test('two machines on one PostgreSQL', async t => {
       return rows.length > 0 && rows
     }
     t.match(await until('the end of the other call is written', written), [{ reason: null, status: 'completed' }])
-    const next = await callBy(b)
+    const next = await callOnceReady(b)
     await heard(next, 'it takes calls again')
     // The connections are lost, and only the machine believes in them.
     way.halfOpen()
-    const after = await callBy(b)
+    await until('it says that it would refuse a call', async () => (await ready(b)) === 503)
+    const after = await callOnceReady(b)
     await heard(after, 'it has found that its connections were lost')
     after.near.hangUp()
     await heard(kept, 'the call was not disturbed')
@@ -281,7 +300,7 @@ t.test('two machines on one PostgreSQL', async t => {
     t.same(await heldBy(lost.sid), [], 'its slots are back')
     await Promise.all([way, ...links].map(one => one.mend()))
     await until('it takes part again', async () => (await stateOf()).code === 0)
-    const again = await callBy(b)
+    const again = await callOnceReady(b)
     await heard(again, 'it takes calls')
     await heard(kept, 'the call of the other machine was not disturbed')
     t.match(await cdrsOf(lost.sid), [{ reason: 'node_lost' }], 'one CDR')

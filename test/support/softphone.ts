@@ -37,6 +37,8 @@ export class Line {
   /** Status of the final response to our INVITE; 0 when it failed without one. */
   final: number | null = null
   ended: EndedBy | null = null
+  /** How often the platform was too busy to decide, and the call was placed again. */
+  refused = 0
   call: UserAgentCall | null = null
   /** Answers requests within the dialog; by default they get 200. */
   onRequest: ((request: IncomingRequest) => void) | null = null
@@ -269,7 +271,10 @@ export async function openSoftphone(t: Test, address: string, port = 0): Promise
               const said = (name: string): string => response?.get(name) ?? ''
               const again_ms = busyFor(response?.status ?? 0, said('reason'), said('retry-after'))
               if (again_ms === null || performance.now() > deadline_ms) events.failed?.(response)
-              else setTimeout(place, again_ms)
+              else {
+                made.refused++
+                setTimeout(place, again_ms)
+              }
             },
           },
         })

@@ -67,7 +67,7 @@ export class Link {
   #broken = false
   /** Statements without a reply, and since when the server owes the next one. */
   #owed = 0
-  #owes_since_ms = 0
+  #owes_since_ms = performance.now()
   readonly #prepared = new PreparedNames()
   /** How often each of the first texts has run, and its name once it is prepared. */
   readonly #texts = new Map<string, { readonly name: string; runs: number }>()
@@ -134,6 +134,11 @@ export class Link {
     const { processID: told = null } = this.#client as { readonly processID?: number | null }
     this.backend = backend !== null && backend === told ? told : null
     return { standby: standby !== 0 }
+  }
+
+  /** Since when it has nothing to do, on the monotonic clock; null: it has. */
+  get idle_since_ms(): number | null {
+    return this.#owed > 0 ? null : this.#owes_since_ms
   }
 
   /** Runs a statement, or several without values, of which the last one's reply counts. @throws StateError */

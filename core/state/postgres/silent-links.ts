@@ -55,7 +55,16 @@ export class SilentLinks {
     await allRead()
     this.#asking = false
     for (const { link, owes_since_ms, heard_bytes } of links)
-      if (!works(link) && link.owes_since_ms === owes_since_ms && link.heard_bytes === heard_bytes) link.destroy()
+      if (!works(link) && link.owes_since_ms === owes_since_ms && link.heard_bytes === heard_bytes) {
+        link.destroy()
+        this.#destroyIdle(link.host, owes_since_ms ?? 0)
+      }
+  }
+
+  /** What broke one connection has broken those, too, that have had nothing to do since. A writer must not find out. */
+  #destroyIdle(host: Link['host'], since_ms: number): void {
+    for (const link of this.#watched.links)
+      if (link.host === host && link.idle_since_ms !== null && link.idle_since_ms < since_ms) link.destroy()
   }
 
   /** Asks the server of connections. Returns whether it works on the statement of one. */

@@ -1,6 +1,7 @@
 import { boundedMap } from '../../../core/domain/bounded-map.ts'
 import { hostGroup } from '../../../core/domain/identity/index.ts'
 import type { Clock } from '../../../core/runtime/clock.ts'
+import type { GuardedSource } from '../../../core/runtime/edge-link.ts'
 import { isReliable, type Protocol, type Received } from '../transport/types.ts'
 
 // Decides which sources may send requests (design §4, threats §2.4, §3, decision 0111).
@@ -10,6 +11,9 @@ import { isReliable, type Protocol, type Received } from '../transport/types.ts'
 // transport and to requests that begin something. It spares dialogs and flows that recently proved a password. A
 // stranger's requests are limited per second. Limits and blocks treat an IPv6 address as its /64, because one machine
 // may use all of it. A proof holds only for the exact address.
+//
+// The guards of an installation's edges tell each other whom they block, and which flows at that address have proved a
+// password to them. What shuts a stranger out everywhere spares a customer behind the same address.
 
 interface GuardOptions {
   readonly clock: Clock
@@ -25,7 +29,32 @@ interface GuardOptions {
   readonly requests_per_second: number
   /** Called once for each block. */
   readonly blocked?: ((source: BlockedSource) => void) | undefined
+  /** Called with each failure that counts, and with a password that makes up for earlier ones. */
+  readonly tried?: ((source: GuardedSource, failed: boolean) => void) | undefined
+  /** Tells the guards of the other edges. */
+  readonly tell?: ((word: GuardWord) => void) | undefined
 }
+
+/** A source or flow that has proved a password, and for how long that counts. */
+type Proof = readonly [key: string, ms: number]
+
+/** What the guard of an edge tells those of the others. */
+export type GuardWord =
+  | { readonly kind: 'blocked'; readonly source: GuardedSource; readonly ms: number; readonly proofs: readonly Proof[] }
+  /** The answer of those that know more flows of a source that was blocked. */
+  | { readonly kind: 'proved'; readonly proofs: readonly Proof[] }
+
+/** Whether a word of another edge is one of this version. A newer edge may say more. */
+export function isGuardWord(value: unknown): value is GuardWord {
+  const { kind, source, ms, proofs } = (value ?? {}) as Partial<Extract<GuardWord, { kind: 'blocked' }>>
+  const all_proofs =
+    Array.isArray(proofs) && proofs.every(proof => typeof proof?.[0] === 'string' && Number.isFinite(proof[1]))
+  if (!all_proofs) return false
+  if ((kind as string) === 'proved') return true
+  return kind === 'blocked' && typeof source?.host === 'string' && PROTOCOLS.has(source.protocol) && Number.isFinite(ms)
+}
+
+const PROTOCOLS: ReadonlySet<unknown> = new Set<Protocol>(['udp', 'tcp', 'tls', 'ws', 'wss'])
 
 export interface BlockedSource {
   readonly host: string
@@ -33,7 +62,8 @@ export interface BlockedSource {
   readonly protocol: Protocol | 'all'
   readonly until: number
   readonly dropped: number
-  readonly reason: 'failures' | 'malformed' | 'operator'
+  /** `elsewhere`: the guard of another machine's edge says so. */
+  readonly reason: 'failures' | 'malformed' | 'operator' | 'elsewhere'
 }
 
 /** How long a password proves a source and a flow. Registrations last at most two hours. */
@@ -63,6 +93,10 @@ type Block = {
 }
 
 const MAX_SOURCES = 20_000
+/** Proofs of one source that other edges are told. */
+const MAX_PROOFS = 100
+/** Words to the other edges in a second. Each edge still counts what it is not told. */
+const MAX_TOLD = 50
 
 /** Counts the events of each source in the current second. The whole table is dropped after a second. */
 class PerSecond {
@@ -96,6 +130,7 @@ export class SourceGuard {
   readonly #proven = boundedMap<string, number>(MAX_SOURCES)
   readonly #requests: PerSecond
   readonly #malformed: PerSecond
+  readonly #told: PerSecond
   dropped = 0
   blocks = 0
 
@@ -103,6 +138,7 @@ export class SourceGuard {
     this.#options = options
     this.#requests = new PerSecond(options.clock)
     this.#malformed = new PerSecond(options.clock)
+    this.#told = new PerSecond(options.clock)
   }
 
   get blocked_count(): number {
@@ -138,7 +174,8 @@ export class SourceGuard {
   proved(from: From): void {
     const until = this.#options.clock.monotonic_ms() + PROVEN_MS
     const source = sourceOf(from.protocol, from.source.host)
-    this.#failures.delete(groupOn(from.protocol, from.source.host))
+    const group = groupOn(from.protocol, from.source.host)
+    if (this.#failures.delete(group)) this.#options.tried?.(sourceAt(from), false)
     for (const key of [source, flowOf(from)]) {
       this.#proven.set(key, until)
     }
@@ -172,6 +209,26 @@ export class SourceGuard {
     this.#block(host, 'all', 'operator', duration_ms)
   }
 
+  /** Blocks a source that has failed too often at the edges of all machines together. */
+  shut({ host, protocol }: GuardedSource, ms: number): void {
+    if (!this.#options.isConfiguredSource(host)) this.#block(host, protocol, 'failures', ms)
+  }
+
+  /** Takes what the guard of another edge says. */
+  hear(word: GuardWord): void {
+    const now_ms = this.#options.clock.monotonic_ms()
+    for (const [key, ms] of word.proofs.slice(0, MAX_PROOFS)) {
+      const until = now_ms + Math.min(ms, PROVEN_MS)
+      if ((this.#proven.get(key) ?? 0) < until) this.#proven.set(key, until)
+    }
+    if (word.kind === 'proved' || this.#options.isConfiguredSource(word.source.host)) return
+    const { host, protocol } = word.source
+    this.#block(host, protocol, 'elsewhere', Math.min(word.ms, this.#options.block_ms))
+    const known = new Set(word.proofs.map(([key]) => key))
+    const proofs = this.#proofsOf(word.source).filter(([key]) => !known.has(key))
+    if (proofs.length > 0) this.#tell({ kind: 'proved', proofs })
+  }
+
   unblock(host: string): boolean {
     let found = false
     for (const [key, block] of this.#blocks)
@@ -183,7 +240,25 @@ export class SourceGuard {
     return [...this.#blocks.values()].map(block => ({ ...block }))
   }
 
+  #tell(word: GuardWord): void {
+    if (this.#told.count('') <= MAX_TOLD) this.#options.tell?.(word)
+  }
+
+  #proofsOf({ protocol, host }: GuardedSource): Proof[] {
+    const group = hostGroup(host)
+    const now_ms = this.#options.clock.monotonic_ms()
+    const proofs: Proof[] = []
+    for (const [key, until] of this.#proven) {
+      const [of_protocol, of_host = ''] = key.split('|')
+      if (of_protocol !== protocol || until <= now_ms || hostGroup(of_host) !== group) continue
+      proofs.push([key, until - now_ms])
+      if (proofs.length === MAX_PROOFS) break
+    }
+    return proofs
+  }
+
   #failed({ protocol, source }: From): void {
+    this.#options.tried?.(sourceAt({ protocol, source }), true)
     const { clock, window_ms, failures } = this.#options
     const now = clock.monotonic_ms()
     const key = groupOn(protocol, source.host)
@@ -226,9 +301,13 @@ export class SourceGuard {
     this.#blocks.set(key, block)
     this.blocks++
     this.#options.blocked?.({ ...block })
+    if (protocol === 'all' || reason === 'elsewhere') return
+    const source = { protocol, host }
+    this.#tell({ kind: 'blocked', source, ms, proofs: this.#proofsOf(source) })
   }
 }
 
+const sourceAt = ({ protocol, source }: From): GuardedSource => ({ protocol, host: source.host })
 const groupOn = (protocol: Protocol | 'all', host: string): string => `${protocol}|${hostGroup(host)}`
 const sourceOf = (protocol: Protocol, host: string): string => `${protocol}|${host}`
 const flowOf = ({ protocol, source }: From): string => `${protocol}|${source.host}|${source.port}`

@@ -5,6 +5,7 @@ import type { Clock, Timer } from '../../../core/runtime/clock.ts'
 import type { Beat, MachineAt } from '../../../core/runtime/edge-link.ts'
 import { jsonLine, readJsonLines } from '../../../core/runtime/json-lines.ts'
 import { MACHINE_TLS } from '../../../core/runtime/machine-tls.ts'
+import { type GuardWord, isGuardWord } from '../agent/guard.ts'
 import type { EdgeLog } from '../stack.ts'
 import { ListenError } from '../transport/listen.ts'
 import type { Address, Listener, Protocol, TransportDestination } from '../transport/types.ts'
@@ -42,6 +43,8 @@ export type Frame =
   | { readonly kind: 'received'; readonly flow: Flow; readonly listener: Listener; readonly text: string }
   /** My node says this. The answer is `heard`. */
   | { readonly kind: 'beat'; readonly beat: Beat }
+  /** My guard says this to yours. */
+  | { readonly kind: 'guard'; readonly word: GuardWord }
 
 /** What the opened end answers. */
 type Answer =
@@ -99,7 +102,7 @@ export function listenForEdges(
     say({ kind: 'hello', listeners: hello() })
     readJsonLines(socket, value => {
       if (isBeat(value) || isPing(value)) say({ kind: 'heard' })
-      if (isBeat(value) || isFrame(value))
+      if (isBeat(value) || isFrame(value) || isOfGuard(value))
         hear(names.get(socket) ?? '', value, () => 'id' in value && say({ kind: 'failed', id: value.id }))
     })
   })
@@ -125,10 +128,13 @@ function isBeat(value: unknown): value is Extract<Frame, { readonly kind: 'beat'
   return kind === 'beat' && typeof beat?.node_id === 'string' && Array.isArray(beat.hears)
 }
 
+const isOfGuard = (value: unknown): value is Extract<Frame, { readonly kind: 'guard' }> =>
+  (value as { readonly kind?: unknown }).kind === 'guard' && isGuardWord((value as { readonly word?: unknown }).word)
+
 /** Whether a value is a frame of this version. A newer edge may say more. */
 function isFrame(value: unknown): value is Frame {
   const { kind, flow, text, id, listener } = value as Partial<
-    Exclude<Frame, { kind: 'beat' | 'ping' }> & { id: number; flow: Flow; listener: Listener }
+    Exclude<Frame, { kind: 'beat' | 'ping' | 'guard' }> & { id: number; flow: Flow; listener: Listener }
   >
   if (typeof text !== 'string' || text.length > MAX_TEXT) return false
   if (kind === 'note') return true
@@ -227,6 +233,11 @@ export class EdgeLink {
   /** Has the other edge hand a note to its node. */
   note(text: string, failed: (error: Error) => void): void {
     this.#say({ kind: 'note', text }, failed)
+  }
+
+  /** Has the other edge hand a word to its guard. */
+  guard(word: GuardWord, failed: (error: Error) => void): void {
+    this.#say({ kind: 'guard', word }, failed)
   }
 
   close(): void {

@@ -2,6 +2,7 @@ import { createHash, createHmac } from 'node:crypto'
 import { boundedMap } from '../../../core/domain/bounded-map.ts'
 import type { Clock, Timer } from '../../../core/runtime/clock.ts'
 import type { Beat, MachineLinks } from '../../../core/runtime/edge-link.ts'
+import type { GuardWord } from '../agent/guard.ts'
 import { MARK, markInBranch } from '../sip/ids.ts'
 import type { SipMessage } from '../sip/message.ts'
 import { inOwnMemory } from '../sip/own-memory.ts'
@@ -27,6 +28,8 @@ interface MachinesOptions {
   readonly admits: (received: Received) => boolean
   /** Takes what a node of another machine says. */
   readonly hearBeat?: ((beat: Beat) => void) | undefined
+  /** Takes what the guard of another machine's edge says. */
+  readonly hearGuard: (word: GuardWord) => void
   /** Takes what another machine's node says to the node of this one. */
   readonly noted: (from: string, text: string) => void
   /** Takes what came by another machine's edge, and what no edge could be found for. */
@@ -207,6 +210,12 @@ export class Machines implements OtherMachines {
     for (const { link } of this.#links.values()) link.beat(beat)
   }
 
+  /** Tells the guards of all other machines' edges. One that cannot be reached counts by itself. */
+  guard(word: GuardWord): void {
+    const lost = (err: Error): void => this.#options.log.debug({ err }, 'a word of the guard is lost')
+    for (const { link } of this.#links.values()) link.guard(word, lost)
+  }
+
   close(): void {
     this.#pings?.cancel()
     for (const { link } of this.#links.values()) link.close()
@@ -244,6 +253,10 @@ export class Machines implements OtherMachines {
     this.#links.get(from)?.link.isBack()
     if (frame.kind === 'beat') {
       this.#options.hearBeat?.(frame.beat)
+      return
+    }
+    if (frame.kind === 'guard') {
+      this.#options.hearGuard(frame.word)
       return
     }
     if (frame.kind === 'note') {

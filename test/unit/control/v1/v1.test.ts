@@ -1,6 +1,6 @@
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
-import { machineOf } from '../../../../core/runtime/machine.ts'
+import { createMetrics, serveMetrics } from '../../../../core/runtime/metrics.ts'
 import { digestProofs } from '../../../../signaling/trunks/digest-proofs.ts'
 import { addCarrier } from '../../../support/carriers.ts'
 import { standingClock } from '../../../support/clock.ts'
@@ -477,9 +477,12 @@ t.test('health, readiness, error pages and the OpenAPI document need no credenti
   t.equal((await w.ask('GET', '/readyz', { key: null })).status, 200)
   const machine = () => w.ask('GET', '/readyz/machine', { key: null })
   t.equal((await machine()).status, 503, 'another machine takes calls, this one does not')
-  const { machine_id } = machineOf(w.settings.data_dir)
-  await w.state.db.updateTable('node').set({ machine_id }).execute()
+  const works = { state_writable: true, signaling: true, edge: true, media: true }
+  const served = await serveMetrics(w.settings.run_dir, 'signaling', createMetrics('signaling'), async () => works)
+  t.teardown(() => served.close())
   t.equal((await machine()).status, 200)
+  works.state_writable = false
+  t.match(await machine(), { status: 503, body: { checks: works } }, 'its signaling says what it does')
   t.match((await w.ask('GET', '/docs/errors/validation_failed', { key: null })).text, 'validation_failed')
   t.match((await w.ask('GET', '/docs/errors/21210', { key: null })).text, 'caller_not_owned')
   t.equal((await w.ask('GET', '/docs/errors/nonsense', { key: null })).status, 404)

@@ -51,7 +51,7 @@ async function desk(t: Test, left: readonly CallMessage[] = [], there: readonly 
     data_dir: w.data_dir,
     node: (nonce_key: Buffer | null = null, links: Parameters<typeof serveEdge>[0]['links'] = null) =>
       serveEdge({
-        ...{ path, state, edge_id: 'mac_1', nonce_key, links, roles: ALL_ROLES },
+        ...{ path, state, edge_id: 'mac_1', nonce_key, links, openRates: null, roles: ALL_ROLES },
         ...{ bus: { ...rung, on }, log, clock: systemClock },
       }),
     /** Announces a new configuration revision, as every change of the configuration does. */

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { type AnsweredRequest, type From, SourceGuard } from '../../../../signaling/edge/agent/guard.ts'
+import { type AnsweredRequest, type From, isGuardWord, SourceGuard } from '../../../../signaling/edge/agent/guard.ts'
 import { FrameReader, frame } from '../../../../signaling/edge/control/framing.ts'
 import { timeOfDay } from '../../../../signaling/edge/control/wire.ts'
 import { TimerWheel } from '../../../../signaling/edge/timers.ts'
@@ -96,7 +96,12 @@ function guarded(configured: string) {
     malformed_per_second: 10,
     requests_per_second: 20,
     blocked: ({ host, protocol }) => void told.push(`${protocol} ${host}`),
+    tell: word => {
+      t.ok(isGuardWord(word))
+      to?.hear(word)
+    },
   })
+  let to: SourceGuard | null = null
   const from = (host: string, protocol: Protocol = 'udp', port = 5060): From => ({ protocol, source: { host, port } })
   const answer = (status: number, over: Partial<AnsweredRequest> = {}): AnsweredRequest => ({
     ...{ method: 'INVITE', status, credentials: true, ours: () => true, stale: () => false },
@@ -107,7 +112,10 @@ function guarded(configured: string) {
   }
   const said = (peer: From, what: 'malformed' | 'admits', times: number): number =>
     Array.from({ length: times }, () => guard[what](peer)).filter(yes => yes).length
-  return { clock, told, guard, from, answer, fail, said }
+  const tells = (guard: SourceGuard): void => {
+    to = guard
+  }
+  return { clock, told, guard, from, answer, fail, said, tells }
 }
 
 t.test('five failures in a minute block a source for 15 minutes; a valid password resets the count', async t => {
@@ -141,6 +149,41 @@ t.test('five failures in a minute block a source for 15 minutes; a valid passwor
   t.equal(guard.silences('192.0.2.4'), true, 'a block by an operator silences the host completely')
   t.equal(guard.unblock('192.0.2.4'), true)
   t.equal(guard.silences('192.0.2.4'), false)
+})
+
+t.test('the guards of two edges shut out whom one of them blocks, and spare the flows that either knows', async t => {
+  const [one, other] = [guarded('192.0.2.9'), guarded('192.0.2.9')]
+  one.tells(other.guard)
+  other.tells(one.guard)
+  const [known, unknown] = [one.from('192.0.2.1', 'tcp', 1001), one.from('192.0.2.1', 'tcp', 1002)]
+  const elsewhere = one.from('192.0.2.1', 'tcp', 1003)
+  one.guard.proved(known)
+  other.guard.proved(elsewhere)
+  one.fail(one.from('192.0.2.1', 'tcp', 1004), 9)
+  for (const { guard } of [one, other])
+    t.same(
+      [known, elsewhere, unknown, one.from('192.0.2.2', 'tcp')].map(from => guard.admits(from)),
+      [true, true, false, true],
+      'two customers behind the same address, a stranger, and another address',
+    )
+  t.same(other.told, ['tcp 192.0.2.1'])
+  one.fail(one.from('192.0.2.3'), 5)
+  one.clock.advance(900_001)
+  other.clock.advance(899_000)
+  t.equal(other.guard.admits(one.from('192.0.2.3')), false)
+  other.clock.advance(1_001)
+  t.equal(other.guard.admits(one.from('192.0.2.3')), true, 'it ends there as here')
+  other.guard.shut({ protocol: 'udp', host: '192.0.2.4' }, 1_000)
+  t.equal(one.guard.admits(one.from('192.0.2.4')), false, 'what all machines have counted together shuts out, too')
+  other.guard.shut({ protocol: 'udp', host: '192.0.2.9' }, 1_000)
+  t.equal(other.guard.admits(one.from('192.0.2.9')), true, 'a configured source is never blocked')
+  const words = [
+    null,
+    { kind: 'blocked', proofs: [] },
+    { kind: 'proved', proofs: [[1, 2]] },
+    { kind: 'new', proofs: [] },
+  ]
+  t.same(words.filter(isGuardWord), [], 'what a newer edge says is left alone')
 })
 
 t.test('all addresses of an IPv6 /64 share one count', async t => {
