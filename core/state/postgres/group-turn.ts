@@ -1,9 +1,10 @@
 import { StateError } from '../port.ts'
+import { TurnTally } from '../procedures/ceilings/turn-tally.ts'
 import { FactsChanged, type Row } from '../procedures/query.ts'
 import type { ProcedureName } from '../procedures/table.ts'
 import type { BatchReply, BatchStatement } from './batch.ts'
 import { callOf, type Expected, type ExpectedReads } from './expected-reads.ts'
-import { Drawn, KnownReads, type Read, type ReadRows, TurnReads, Written } from './known-reads.ts'
+import { Drawn, KnownReads, namesTallied, type Read, type ReadRows, TurnReads, Written } from './known-reads.ts'
 import { COMMIT, type Link } from './link.ts'
 import { type AskedStatement, ProcedureRun, WRITES, type Write } from './run-procedure.ts'
 import { turnStatements } from './turns.ts'
@@ -54,6 +55,7 @@ export class GroupTurn {
   readonly #written = new Written()
   readonly #reads = new TurnReads()
   readonly #drawn = new Drawn()
+  readonly #tally = new TurnTally()
   readonly #unsent: Sent[] = []
   #now_ms = 0
   #begun_at = 0
@@ -91,32 +93,42 @@ export class GroupTurn {
     const prepared = this.#prepared.get(member)
     if (!prepared) throw new Error(`${member.name} is of another turn`)
     await this.#makeReady(member, prepared)
-    const { known, of_call, forgotten } = prepared
+    const { known } = prepared
     let first = this.#unsent.length
     const writes: string[] = []
     let [missed, sent] = [0, false]
+    // Whoever reads or writes rows that are counted here finds them in the database.
+    const tell = (): void => {
+      const own = this.#tally.counts || this.#unsent.length > first
+      const counted = this.#tally.writes()
+      for (const one of counted) this.#write(one, member, prepared)
+      if (counted.length === 0) return
+      if (own) sent = true
+      else first = this.#unsent.length
+    }
     const write = (one: Write): void => {
-      this.#unsent.push({ ...one, member })
-      writes.push(one.sql)
-      const rows_of = ownedBy(one, of_call)
-      this.#written.add(one.sql, rows_of)
-      this.#reads.wrote(one.sql)
-      const own = new Written()
-      own.add(one.sql, rows_of)
-      forgotten.push(...known.forget(read => own.concerns(read.sql, null)))
+      if (namesTallied(one.sql)) tell()
+      else writes.push(one.sql)
+      this.#write(one, member, prepared)
+    }
+    const find = (read: Read, tallied: boolean): readonly Row[] | undefined => {
+      if (!tallied && namesTallied(read.sql)) tell()
+      return this.#drawn.next(read) ?? known.find(read) ?? this.#reads.find(read)
     }
     try {
       const run = new ProcedureRun(member.name, member.input, {
         now_ms: this.#now_ms + Math.floor(performance.now() - this.#begun_at),
-        at_hand: { known: read => this.#drawn.next(read) ?? known.find(read) ?? this.#reads.find(read), write },
+        at_hand: { known: find, write, tally: this.#tally },
       })
       for (;;) {
         const { asked, value } = run.attempt()
         if (!asked) {
+          this.#tally.keep()
           if (missed > 0) this.#expected.learn(member.name, member.input, { reads: run.reads, writes })
           return { value }
         }
         missed++
+        if (asked.counts && namesTallied(asked.sql)) tell()
         sent ||= this.#unsent.length > first
         first = 0
         const { rows, changes } = await this.#ask(asked, prepared)
@@ -127,13 +139,27 @@ export class GroupTurn {
       if (error instanceof StateError) throw error
       if (sent) throw new BrokenTurn(member, error)
       this.#unsent.length = first
+      this.#tally.forget()
       return { error }
     }
   }
 
   /** Sends what is left and commits. @throws BrokenTurn, StateError */
   async commit(): Promise<void> {
+    const [member] = [...this.#prepared.keys()].slice(-1)
+    if (member) this.#unsent.push(...this.#tally.writes().map(one => ({ ...one, member })))
     await this.#send({ sql: COMMIT, values: [] })
+  }
+
+  /** Has a write sent later, and forgets the reads that it makes untrue. */
+  #write(one: Write, member: GroupMember, { known, of_call, forgotten }: Prepared): void {
+    this.#unsent.push({ ...one, member })
+    const rows_of = ownedBy(one, of_call)
+    this.#written.add(one.sql, rows_of)
+    this.#reads.wrote(one.sql)
+    const own = new Written()
+    own.add(one.sql, rows_of)
+    forgotten.push(...known.forget(read => own.concerns(read.sql, null)))
   }
 
   /** Has the expected reads of a member made that were not made ahead, or that earlier members have changed. */

@@ -1,4 +1,5 @@
 import { boundedMap } from '../../domain/bounded-map.ts'
+import { TALLIED } from '../procedures/ceilings/tally-writes.ts'
 import { type Row, tablesOf, type Value } from '../procedures/query.ts'
 
 /** A read of a procedure. */
@@ -26,6 +27,12 @@ function tablesNamed(sql: string): ReadonlySet<string> {
   const made = tablesOf(sql)
   tables_of_texts.set(sql, made)
   return made
+}
+
+/** Reports whether a statement names rows that a tally counts. */
+export function namesTallied(sql: string): boolean {
+  for (const table of tablesNamed(sql)) if (TALLIED.has(table)) return true
+  return false
 }
 
 /** What procedures have written in a turn: tables, and the calls whose rows they were; null: rows of any call. */

@@ -1,4 +1,5 @@
 import { newId } from '../../runtime/ids.ts'
+import type { Tally } from '../procedures/ceilings/tally.ts'
 import { FactsChanged, type Query, type Row, type Value } from '../procedures/query.ts'
 import { PROCEDURES, type ProcedureName } from '../procedures/table.ts'
 import { type Read, type ReadRows, sameValues } from './known-reads.ts'
@@ -15,10 +16,14 @@ export interface Write extends Read {
 
 /** What answers a procedure without waiting. */
 interface AtHand {
-  /** Returns the rows of a read that was made ahead; undefined for others. */
-  known(read: Read): readonly Row[] | undefined
+  /**
+   * Returns the rows of a read that was made ahead; undefined for others. `tallied`: they may lack what the tally
+   * holds.
+   */
+  known(read: Read, tallied: boolean): readonly Row[] | undefined
   /** Takes a write, which is sent later and in order. */
   write(write: Write): void
+  readonly tally: Omit<Tally, 'read'>
 }
 
 export interface AskedStatement extends Read {
@@ -69,6 +74,8 @@ export class ProcedureRun {
   readonly #at_hand: AtHand | null
   readonly #answers: Answered[] = []
   readonly #ids: string[] = []
+  /** What the tally has answered. It counts once, however often the procedure runs. */
+  readonly #told: unknown[] = []
   #now_ms: number | null
 
   constructor(
@@ -125,14 +132,16 @@ export class ProcedureRun {
       this.answer({ sql, values }, [], 0)
       return true
     }
-    // The author of a statement asserts the type of its rows.
-    const rows = <R extends object>(sql: string, ...values: readonly Value[]): R[] => {
-      if (RETURNS_NOTHING.test(sql) && write(sql, values, null, 0)) return []
-      const ahead = this.#answers.length === statements ? this.#at_hand?.known({ sql, values }) : undefined
+    const read = <R extends object>(sql: string, values: readonly Value[], tallied: boolean): R[] => {
+      const ahead = this.#answers.length === statements ? this.#at_hand?.known({ sql, values }, tallied) : undefined
       if (ahead) this.answer({ sql, values }, ahead, 0)
       return [...(ask(sql, values, false).rows as readonly R[])]
     }
+    // The author of a statement asserts the type of its rows.
+    const rows = <R extends object>(sql: string, ...values: readonly Value[]): R[] =>
+      RETURNS_NOTHING.test(sql) && write(sql, values, null, 0) ? [] : read<R>(sql, values, false)
     return Object.assign(rows, {
+      tally: this.#tally((sql, ...values) => read(sql, values, true)),
       changes: (sql: string, ...values: readonly Value[]) => ask(sql, values, true).changes,
       must: (facts: string, least: number, sql: string, ...values: readonly Value[]) => {
         if (!write(sql, values, facts, least) && ask(sql, values, true).changes < least) throw new FactsChanged(facts)
@@ -149,6 +158,29 @@ export class ProcedureRun {
         return id
       },
     })
+  }
+
+  /** Returns the tally for one more run: what it has answered before, it answers again. */
+  #tally(read: Tally['read']): Tally | null {
+    const tally = this.#at_hand?.tally
+    if (!tally) return null
+    let calls = 0
+    const once =
+      <Given extends readonly unknown[], T>(work: (...given: Given) => T) =>
+      (...given: Given): T => {
+        const at = calls++
+        if (at === this.#told.length) this.#told.push(work(...given))
+        return this.#told[at] as T
+      }
+    return {
+      read,
+      uses: once((rows, day) => tally.uses(rows, day)),
+      payer: once(row => tally.payer(row)),
+      take: once(taken => tally.take(taken)),
+      countOff: once(held => tally.countOff(held)),
+      addToDay: once((caps, day, minor) => tally.addToDay(caps, day, minor)),
+      charge: once(charge => tally.charge(charge)),
+    }
   }
 }
 

@@ -1,3 +1,5 @@
+import type { Tally } from './ceilings/tally.ts'
+
 export type Value = string | number | null
 
 export type Row = Readonly<Record<string, string | number | null>>
@@ -21,6 +23,8 @@ export interface Query extends Run {
   readonly position: (table: string) => number | null
   /** Reads the store's clock: epoch milliseconds that jumps of the wall clock do not affect (decision 0641). */
   readonly now_ms: () => number
+  /** Counts in place of the statements of `ceilings`; null: they count. */
+  readonly tally: Tally | null
   /** Draws an id. A store that runs a procedure more than once gives each run the same ids (decision 1054). */
   readonly uuid: () => string
 }

@@ -25,6 +25,7 @@ export function procedureRunner(database: Database, prepared: (sql: string) => P
     changes,
     must: mustBy(changes),
     position: () => null,
+    tally: null,
   })
   // Created once: creating the wrapper costs as much as some of its statements.
   const { immediate } = database.transaction((name: ProcedureName, input: unknown): unknown => {

@@ -149,8 +149,9 @@ function closedBy(policies: readonly Row[], now_ms: number, time_zone: string): 
 }
 
 function readProject(query: Query, project_id: string): Row {
+  const { tally } = query
   const project = one(
-    query(
+    (tally?.read ?? query)(
       `select p.id, p.name, p.status, p.currency, p.sandbox, p.open_risks, p.billing_account_id, o.time_zone,
         c.concurrency, c.cps, c.daily_spend_cap_minor, c.velocity_cap_minor, c.max_call_duration_seconds,
         c.max_destination_rate_minor, b.id as account_id, b.name as account_name, b.prepaid, b.balance_minor,
@@ -162,7 +163,7 @@ function readProject(query: Query, project_id: string): Row {
     ),
   )
   if (!project) throw new Error(`there is no project ${project_id}`)
-  return project
+  return tally ? tally.payer(project) : project
 }
 
 function readTrunks(

@@ -2,8 +2,8 @@ import type { Query } from '../query.ts'
 import type { LevelLimits } from './levels.ts'
 import { type ExtendInput, type Extension, extend, type Release, type ReleaseInput, release } from './settle.ts'
 import { levelUsage, type SlotUsage, takeSlots, type UseTimes } from './slots.ts'
-import { holdMoney, pruneHours, type SpendChange } from './spend.ts'
-import type { Second } from './window.ts'
+import { countHour, holdMoney, pruneHours } from './spend.ts'
+import type { Taken } from './tally.ts'
 
 /**
  * Slots, calls per second and money at each level of a call. Every statement that counts them is behind this port
@@ -23,17 +23,15 @@ interface Ceilings {
   prune(query: Query): number
 }
 
-interface Taken {
-  readonly usage: SlotUsage
-  readonly second: Second
-  /** Null when the call reserves no money. */
-  readonly money: SpendChange | null
-}
-
 /** Implements the port with counters in rows of the state. */
 export const ceilings: Ceilings = {
   usage: levelUsage,
-  take(query, { usage, second, money }) {
+  take(query, taken) {
+    const { usage, second, money } = taken
+    if (query.tally?.take(taken)) {
+      if (money) countHour(query, money)
+      return
+    }
     takeSlots(query, usage, second)
     if (money) holdMoney(query, money)
   },

@@ -153,6 +153,11 @@ const INSERT_CHARGE = `insert into ledger (billing_account_id, project_id, kind,
 
 function charge(query: Query, row: Row, call_sid: string, held: number, charge_minor: number, at: string): void {
   const id = textOf(row, 'billing_account_id')
+  if (query.tally) {
+    const project_id = textOf(row, 'project_id')
+    query.tally.charge({ account: id, project_id, call_sid, held_minor: held, charge_minor, at })
+    return
+  }
   query(
     `update billing_account set balance_minor = balance_minor - ?,
       held_minor = case when held_minor > ? then held_minor - ? else 0 end where id = ?`,

@@ -37,7 +37,9 @@ export function levelUsage(
   limits: readonly LevelLimits[],
   { day, minute, second, priced }: UseTimes,
 ): SlotUsage {
-  const used = query(LEVEL_USES(limits.length), day, ...limits.map(({ id }) => id))
+  const { tally } = query
+  const found = (tally?.read ?? query)(LEVEL_USES(limits.length), day, ...limits.map(({ id }) => id))
+  const used = tally ? tally.uses(found, day) : found
   const capped = priced ? limits.filter(limit => limit.velocity_cap_minor !== null).map(({ id }) => id) : []
   const hour = capped.length === 0 ? [] : query(SPEND_HOURS(capped.length), ...capped, ...hourUntil(minute))
   return {
@@ -113,9 +115,10 @@ export function returnSlots(query: Query, call_sid: string, ended_at: string): n
 function countOff(query: Query, lease: Row): void {
   const held = HELD_AT.flatMap(([level, column]) => {
     const id = textOrNull(lease, column)
-    return id === null ? [] : [id, level]
+    return id === null ? [] : [[id, level] as const]
   })
-  query(COUNT_OFF(held.length / 2), ...held)
+  if (query.tally) query.tally.countOff(held)
+  else query(COUNT_OFF(held.length), ...held.flat())
 }
 
 const COUNT_OFF = sized(

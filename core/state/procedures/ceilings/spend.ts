@@ -51,10 +51,15 @@ export function holdMoney(query: Query, { caps, day, minute, account, minor }: S
     minor,
     ...caps.flatMap(([, id, daily]) => [id, daily ?? NO_CAP]),
   )
+  countHour(query, { caps, minute, minor })
+  if (account !== null) query.must(`the balance of ${account}`, 1, HOLD_BALANCE, minor, account, minor)
+}
+
+/** Adds reserved money to the hour. @throws FactsChanged when a velocity cap no longer covers it */
+export function countHour(query: Query, { caps, minute, minor }: Pick<SpendChange, 'caps' | 'minute' | 'minor'>): void {
   addToHour(query, caps, minute, minor)
   const capped = caps.filter(([, , , velocity]) => velocity !== null)
   if (capped.length > 0) refuseOverVelocity(query, capped, minute)
-  if (account !== null) query.must(`the balance of ${account}`, 1, HOLD_BALANCE, minor, account, minor)
 }
 
 // Compares the sum after adding the money: the minute's row is locked by then and includes what others added.
@@ -89,7 +94,9 @@ const ADD_MINUTE = sized(
 
 /** Adds a call's cost beyond its reservation, or subtracts the excess of the reservation. Ignores caps. */
 export function addToWindows(query: Query, caps: Caps, day: string, minute: number, minor: number): void {
-  query(ADD_DAY(caps.length), ...caps.flatMap(([level, id]) => [level, id, day, Math.max(0, minor)]), minor, minor)
+  const added = caps.flatMap(([level, id]) => [level, id, day, Math.max(0, minor)])
+  if (query.tally) query.tally.addToDay(caps, day, minor)
+  else query(ADD_DAY(caps.length), ...added, minor, minor)
   addToHour(query, caps, minute, minor)
 }
 

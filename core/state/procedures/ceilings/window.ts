@@ -24,6 +24,22 @@ export const secondAt = (now_ms: number): Second => ({
 
 const timeText = (ms: number): string => String(Math.max(0, ms)).padStart(TIME_DIGITS, '0')
 
+/** Returns the times after one more take; null when a take `limit` before is within the second. */
+export function secondTakes(
+  { now, first, last }: Second,
+  takes: string,
+  { limit, used }: { readonly limit: number | null; readonly used: number },
+): string | null {
+  if (limit === null) return ''
+  const isRecent = (at: number): boolean => {
+    const time = takes.slice(at, at + TIME_DIGITS)
+    return time >= first && time <= last
+  }
+  if (isRecent(TIME_DIGITS * (limit - 1))) return null
+  const recent = TIME_DIGITS * used
+  return now + (isRecent(recent) ? takes : takes.slice(0, recent))
+}
+
 /** Counts the times within the second. It stops at the first time outside it, because only older ones follow. */
 export function takesWithin({ first, last }: Second, takes: string): number {
   let count = 0

@@ -67,6 +67,39 @@ t.test('calls that are admitted in one turn see each other: none is over a ceili
   t.same(await brokenInvariants(w.state.db), [])
 })
 
+t.test('calls that begin and end in one turn are counted together, in two messages for all of them', async t => {
+  const w = await made(t)
+  for (const sid of ['CA_1', 'CA_2']) await admit(w, sid)
+  await end(w, 'CA_1')
+  const { db } = w.state
+  await db.updateTable('outbound_policy').set({ concurrency: 9, cps: 9, daily_spend_limit_minor: 1_000_000 }).execute()
+  await admit(w, 'CA_3')
+  const before = w.state.work()
+  await Promise.all(['CA_4', 'CA_5', 'CA_6', 'CA_7'].map(sid => admit(w, sid)))
+  t.equal(w.state.work().messages - before.messages, 2)
+  await Promise.all([admit(w, 'CA_8'), ...['CA_2', 'CA_4', 'CA_5'].map(sid => end(w, sid)), admit(w, 'CA_9')])
+  t.equal(w.state.work().messages - before.messages, 4)
+  t.match(await db.selectFrom('level_use').select('live').execute(), [{ live: 5 }, { live: 5 }, { live: 5 }])
+  const { takes } = await db
+    .selectFrom('level_use')
+    .select('takes')
+    .where('level', '=', 'policy')
+    .executeTakeFirstOrThrow()
+  t.equal(takes.length, 13 * 7, 'the times of the takes since the policy has a ceiling')
+  const ledger = await db
+    .selectFrom('ledger')
+    .select(['amount_minor', 'balance_after_minor'])
+    .orderBy('position')
+    .execute()
+  let balance = 1_000_000
+  for (const { amount_minor, balance_after_minor } of ledger)
+    if (amount_minor < 0) {
+      balance += amount_minor
+      t.equal(balance_after_minor, balance)
+    }
+  t.same(await brokenInvariants(db), [])
+})
+
 t.test('positions of calls follow the order in which they were asked for, though some are drawn ahead', async t => {
   const w = await made(t)
   await w.state.db.updateTable('outbound_policy').set({ concurrency: 1 }).execute()

@@ -51,6 +51,7 @@ function writerOf(test: Test, file: string) {
             changes,
             must: mustBy(changes),
             position: () => null,
+            tally: null,
             now_ms: () => 5_000_000,
             uuid: newId.uuid,
           }),
