@@ -7,6 +7,7 @@ import {
   type ConferenceRow,
   conferenceStatus,
   expectParticipant,
+  findParticipant,
   type ParticipantRow,
 } from '../../core/state/calls/conferences.ts'
 import { findOwnedNumber } from '../../core/state/configuration/numbers.ts'
@@ -52,6 +53,8 @@ export async function inviteParticipant(
   if (account?.status !== 'active') return notFound('voice account')
   const number = await findOwnedNumber(trx, project_id, from)
   if (!number) return invalid('/from', 'is not a number of the project')
+  if (label !== null && (await findParticipant(trx, sid, label)))
+    return invalid('/label', 'is in use in this conference')
   const attributes = {
     participantLabel: label ?? undefined,
     muted: String(muted),

@@ -63,7 +63,8 @@ export const conferences = [
     summary: 'List the conferences of the account, most recent first',
     fields: {
       'Status, FriendlyName': 'exact',
-      'DateCreated, DateCreated<, DateCreated>': 'YYYY-MM-DD or ISO 8601, both ends included',
+      'DateCreated, DateCreated<, DateCreated>, DateUpdated, DateUpdated<, DateUpdated>':
+        'YYYY-MM-DD or ISO 8601, both ends included',
       'PageSize, Page': 'as in the list of calls',
     },
     replies: { 200: voicePageSchema('VoiceConferencePage', 'conferences', Conference) },
@@ -74,8 +75,10 @@ export const conferences = [
         return numbered(20001, `Status ${asked.slice(0, 60)} is not the status of a conference.`)
       const created = readRange(query, 'DateCreated')
       if (isVoiceRefusal(created)) return created
+      const updated = readRange(query, 'DateUpdated')
+      if (isVoiceRefusal(updated)) return updated
       const friendly_name = query.get('FriendlyName')
-      const filter = { created, ...(status ? { status } : {}), ...(friendly_name ? { friendly_name } : {}) }
+      const filter = { created, updated, ...(status ? { status } : {}), ...(friendly_name ? { friendly_name } : {}) }
       const page = await voicePageOf({ query, path }, (window, limit) =>
         listConferences(services.state.db, account.project_id, filter, window, limit),
       )

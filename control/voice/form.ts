@@ -12,6 +12,8 @@ const readBody = createBodyReader(MAX_FORM_BYTES)
 export interface Form {
   /** Returns the last value of a name; undefined when it is missing or empty. */
   text(name: string): string | undefined
+  /** Reports whether the last value of a name is given and empty. */
+  blank(name: string): boolean
   all(name: string): readonly string[]
   readonly entries: readonly (readonly [string, string])[]
 }
@@ -19,6 +21,7 @@ export interface Form {
 export function formOf(parameters: URLSearchParams): Form {
   return {
     text: name => parameters.getAll(name).at(-1) || undefined,
+    blank: name => parameters.getAll(name).at(-1) === '',
     all: name => parameters.getAll(name).filter(value => value !== ''),
     entries: [...parameters],
   }
@@ -27,6 +30,7 @@ export function formOf(parameters: URLSearchParams): Form {
 /** Returns a form with other values of some names. Undefined removes a name. */
 export const withText = (form: Form, values: Readonly<Record<string, string | undefined>>): Form => ({
   text: name => (Object.hasOwn(values, name) ? values[name] : form.text(name)),
+  blank: name => !Object.hasOwn(values, name) && form.blank(name),
   all: name => (Object.hasOwn(values, name) ? [values[name]].filter(one => one !== undefined) : form.all(name)),
   entries: form.entries,
 })

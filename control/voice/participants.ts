@@ -12,7 +12,7 @@ import {
 } from '../../core/state/calls/conferences.ts'
 import { isRefusal } from '../http/reply.ts'
 import { nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
-import { changeInConference, kick, type ParticipantChange } from '../live/conferences.ts'
+import { asFlag, changeInConference, kick, type ParticipantChange } from '../live/conferences.ts'
 import { conferenceDocument } from '../live/invitations.ts'
 import { changed } from './changed.ts'
 import { unknownConference } from './conferences.ts'
@@ -82,7 +82,8 @@ export const participants = [
       const { db } = services.state
       const conference = await findConference(db, account.project_id, params.conference)
       if (!conference) return unknownConference(params.conference)
-      const wanted = (name: string, is: boolean): boolean => !query.has(name) || query.get(name) === String(is)
+      const wanted = (name: string, is: boolean): boolean =>
+        (query.get(name) ?? String(is)).toLowerCase() === String(is)
       const rows = (await listParticipants(db, conference.sid))
         .map(row => present(row, account.account_sid))
         .filter(row => wanted('Muted', row.muted) && wanted('Hold', row.hold) && wanted('Coaching', row.coaching))
@@ -99,12 +100,13 @@ export const participants = [
     summary: 'Call a number and add the call to a conference, by sid or name; a conference that does not run begins',
     fields: {
       'From, To': 'required; as in a new call, with its other fields',
-      Label: 'unique in the conference; stands for the sid of the call in paths',
+      Label: 'unique in the conference, at most 128 characters without /; stands for the sid of the call in paths',
       'Muted, StartConferenceOnEnter, EndConferenceOnExit': 'true or false',
       Beep: 'true, false, onEnter, onExit',
-      'WaitUrl, WaitMethod': 'what the call hears until the conference starts',
+      'WaitUrl, WaitMethod': 'what the call hears until the conference starts; empty for silence',
       MaxParticipants: '2 to 250',
-      'Coaching, CallSidToCoach': 'true, and the call of the participant who alone hears this one',
+      'Coaching, CallSidToCoach':
+        'true, which is the default, and the call of the participant who alone hears this one',
       'ConferenceRecord, ConferenceTrim, ConferenceRecordingStatusCallback, …Method, …Event': 'as of <Conference>',
       'ConferenceStatusCallback, …Method, …Event': 'as of <Conference>',
     },
@@ -227,10 +229,39 @@ const LISTS: Readonly<Record<string, string>> = {
 function documentOf(form: Form, friendly_name: string): string {
   const given = Object.entries(ATTRIBUTES).map(([field, name]) => [name, form.text(field)] as const)
   const lists = Object.entries(LISTS).map(([field, name]) => [name, form.all(field).join(' ') || undefined] as const)
-  const coach = form.text('Coaching') === 'true' ? form.text('CallSidToCoach') : undefined
-  return conferenceDocument(Object.fromEntries([...given, ...lists, ['coach', coach] as const]), friendly_name)
+  const silence = form.blank('WaitUrl') ? { waitUrl: '' } : {}
+  return conferenceDocument(
+    { ...Object.fromEntries([...given, ...lists]), ...silence, coach: coached(form) },
+    friendly_name,
+  )
 }
 
+/** The call of the participant who alone hears the new one. Naming it asks for it, unless Coaching says no. */
+const coached = (form: Form): string | undefined =>
+  flagOf(form, 'Coaching') === false ? undefined : form.text('CallSidToCoach')
+
+/**
+ * Refuses what the conference would refuse only when the call has been answered and paid. `sid` is that of the
+ * conference that runs.
+ */
+async function refusedEntry(
+  db: Parameters<typeof findConference>[0],
+  form: Form,
+  sid: string | undefined,
+): Promise<VoiceRefusal | null> {
+  const label = form.text('Label')
+  if (label !== undefined && (label.length > 128 || label.includes('/') || SHAPE_OF_CALL.test(label)))
+    return numbered(16024, 'Label has at most 128 characters without /, and is not the sid of a call.')
+  const inside = async (named: string) => sid !== undefined && (await findParticipant(db, sid, named)) !== undefined
+  if (label !== undefined && (await inside(label)))
+    return numbered(16025, `The label ${label} is in use in this conference.`)
+  const heard_by = coached(form)
+  if (heard_by === undefined) return flagOf(form, 'Coaching') ? numbered(20001, 'Coaching needs CallSidToCoach.') : null
+  if (await inside(heard_by)) return null
+  return numbered(20001, `CallSidToCoach ${heard_by.slice(0, 60)} is not another call in this conference.`)
+}
+
+const SHAPE_OF_CALL = /^CA[0-9a-f]{32}$/i
 const CONFERENCE_SID = /^CF[0-9a-f]{32}$/
 
 async function add(
@@ -241,6 +272,8 @@ async function add(
   const { project_id, account_sid } = account
   const running = await runningConference(db, project_id, params.conference)
   if (isVoiceRefusal(running)) return running
+  const refused = await refusedEntry(db, form, running?.sid)
+  if (refused) return refused
   const friendly_name = running?.friendly_name ?? params.conference
   const sid = running?.sid ?? newId.conference()
   const document = withText(form, { Url: undefined, Twiml: documentOf(form, friendly_name) })
@@ -255,10 +288,10 @@ async function add(
         call_sid: made.body.sid,
         project_id,
         label: form.text('Label') ?? null,
-        muted: form.text('Muted') === 'true' ? 1 : 0,
-        coached_call_sid: form.text('Coaching') === 'true' ? (form.text('CallSidToCoach') ?? null) : null,
-        start_on_enter: form.text('StartConferenceOnEnter') === 'false' ? 0 : 1,
-        end_on_exit: form.text('EndConferenceOnExit') === 'true' ? 1 : 0,
+        muted: asFlag(flagOf(form, 'Muted') === true),
+        coached_call_sid: coached(form) ?? null,
+        start_on_enter: asFlag(flagOf(form, 'StartConferenceOnEnter') !== false),
+        end_on_exit: asFlag(flagOf(form, 'EndConferenceOnExit') === true),
         joined_at: null,
       },
       now_ms,

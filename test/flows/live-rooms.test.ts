@@ -145,7 +145,27 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
       status: 'connected',
     })
 
+    const unused = { from: trunk_number, to: town.someone() }
+    for (const [wrong, code] of [
+      [{ label: 'guest' }, 16025],
+      [{ label: 'a/b' }, 16024],
+      [{ label: first.sid }, 16024],
+      [{ callSidToCoach: newId.call() }, 20001],
+      [{ coaching: true }, 20001],
+    ] as const) {
+      const refused = client.conferences(sid).participants.create({ ...unused, ...wrong })
+      await t.rejects(refused, { status: 400, code }, JSON.stringify(wrong))
+    }
+    const invited = await w.manage('POST', `/conferences/${sid}/participants`, { ...unused, label: 'guest' })
+    t.match(invited, { status: 400 }, 'nor by /v1')
+    t.notOk(
+      far.calls.some(({ call }) => (call?.invite?.uri ?? '').includes(unused.to)),
+      'nobody was called',
+    )
+
     t.equal((await client.conferences(sid).update({ status: 'completed' })).sid, sid)
+    t.equal((await client.conferences.list({ dateUpdatedBefore: new Date('2020-01-01') })).length, 0)
+    t.ok((await client.conferences.list({ dateUpdatedAfter: new Date('2020-01-01') })).some(one => one.sid === sid))
     for (const line of [first.line, third.line, guest]) t.equal(await line.over(), 'peer')
     t.match(await happened('conference-end'), { ReasonConferenceEnded: 'conference-ended-via-api' })
     await until('it is over', async () => (await client.conferences(sid).fetch()).status === 'completed')
@@ -155,15 +175,28 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
 
   await t.test('a conference that nobody is in begins with who is added to it by name', async t => {
     const to = town.someone()
-    const added = await client.conferences('fresh').participants.create({ from: trunk_number, to })
+    const { participants } = client.conferences('fresh')
+    const added = await participants.create({ from: trunk_number, to, waitUrl: '', beep: 'false' })
     t.match(added.conferenceSid, /^CF[0-9a-f]{32}$/)
     t.match(await client.conferences(added.conferenceSid).fetch(), { friendlyName: 'fresh', status: 'init' })
     const guest = await far.incoming(to)
     await guest.answer()
+    await guest.rtp.packets(100)
+    t.ok(guest.loudness() < -60, 'an empty WaitUrl is silence, not music')
     const joined = await callOut(room('fresh'))
     const humming = joined.line.hum(650)
     await guest.hears(650)
-    await humming()
+    const mentor = town.someone()
+    const named = { from: trunk_number, to: mentor, callSidToCoach: joined.sid, beep: 'false' }
+    t.match(await client.conferences(added.conferenceSid).participants.create(named), { coaching: true })
+    const mentoring = await far.incoming(mentor)
+    await mentoring.answer()
+    const advice = mentoring.hum(1150)
+    await joined.line.hears(1150)
+    await guest.hears(650)
+    t.ok(guest.level(1150) < -40, 'the mentor is heard by the one whom CallSidToCoach names alone')
+    mentoring.hangUp()
+    await Promise.all([humming(), advice()])
     t.equal((await client.conferences(added.conferenceSid).fetch()).status, 'in-progress')
     t.equal(await client.conferences(added.conferenceSid).participants(added.callSid).remove(), true)
     await guest.over()
@@ -254,7 +287,9 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     await until('it goes on again', async () => (await pauses())[1].length_ms !== null)
     await heard(850)
     t.match(await client.calls(first.sid).recordings(sid).update({ status: 'stopped' }), { status: 'stopped' })
-    await told('completed')
+    const began_ms = Date.parse((await told('completed'))['RecordingStartTime'] ?? '')
+    const { startTime } = await client.calls(first.sid).recordings(sid).fetch()
+    t.ok(Math.abs(startTime.getTime() - began_ms) < 1000, 'when it began, not when it is asked')
     const [skipped, hushed] = await pauses()
     t.match(
       [skipped, hushed],

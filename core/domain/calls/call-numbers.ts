@@ -132,6 +132,7 @@ export const CALL_NUMBERS: Readonly<Record<number, string>> = {
   16011: 'A callback of the conference failed.',
   16020: 'The conference is full.',
   16023: 'The label of a participant is invalid.',
+  16024: 'The label of a participant to add is invalid.',
   16025: 'The label of a participant is in use in the conference.',
   16090: 'The conference runs on another machine, which does not let the call in.',
   16101: 'There is no recording: it would be too short.',

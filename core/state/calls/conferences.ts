@@ -78,11 +78,17 @@ export async function findRunningConference(
   return row && shaped(row)
 }
 
+interface Bounds {
+  readonly from?: string
+  readonly before?: string
+}
+
 interface ConferenceFilter {
   readonly status?: ConferenceStatus
   readonly friendly_name?: string
-  /** Bounds of `created_at`: `from` is inclusive, `before` exclusive. */
-  readonly created?: { readonly from?: string; readonly before?: string }
+  /** Bounds of `created_at` and `updated_at`: `from` is inclusive, `before` exclusive. */
+  readonly created?: Bounds
+  readonly updated?: Bounds
 }
 
 /** A window of a list, newest first: from an offset, or next to a position. */
@@ -92,7 +98,7 @@ export type ListWindow = { readonly offset: number } | { readonly older_than: nu
 export async function listConferences(
   db: Db,
   project_id: string,
-  { status, friendly_name, created }: ConferenceFilter,
+  { status, friendly_name, created, updated }: ConferenceFilter,
   window: ListWindow,
   limit: number,
 ): Promise<ConferenceRow[]> {
@@ -100,6 +106,8 @@ export async function listConferences(
   if (friendly_name !== undefined) query = query.where('conference.friendly_name', '=', friendly_name)
   if (created?.from !== undefined) query = query.where('conference.created_at', '>=', created.from)
   if (created?.before !== undefined) query = query.where('conference.created_at', '<', created.before)
+  if (updated?.from !== undefined) query = query.where('conference.updated_at', '>=', updated.from)
+  if (updated?.before !== undefined) query = query.where('conference.updated_at', '<', updated.before)
   if (status === 'completed')
     query = query.where(eb => eb.or([eb('conference.ended_at', 'is not', null), eb.not(liveParticipant(eb))]))
   else if (status !== undefined)
