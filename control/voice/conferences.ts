@@ -62,23 +62,24 @@ export const conferences = [
     extended: true,
     summary: 'List the conferences of the account, most recent first',
     fields: {
-      'Status, FriendlyName': 'exact',
+      Status: 'init, in-progress (the default) or completed',
+      FriendlyName: 'exact',
       'DateCreated, DateCreated<, DateCreated>, DateUpdated, DateUpdated<, DateUpdated>':
         'YYYY-MM-DD or ISO 8601, both ends included',
       'PageSize, Page': 'as in the list of calls',
     },
     replies: { 200: voicePageSchema('VoiceConferencePage', 'conferences', Conference) },
     async run({ account, services, query, path }) {
-      const asked = query.get('Status')
+      const asked = query.get('Status') || 'in-progress'
       const status = STATUSES.find(known => known === asked)
-      if (asked && status === undefined)
+      if (status === undefined)
         return numbered(20001, `Status ${asked.slice(0, 60)} is not the status of a conference.`)
       const created = readRange(query, 'DateCreated')
       if (isVoiceRefusal(created)) return created
       const updated = readRange(query, 'DateUpdated')
       if (isVoiceRefusal(updated)) return updated
       const friendly_name = query.get('FriendlyName')
-      const filter = { created, updated, ...(status ? { status } : {}), ...(friendly_name ? { friendly_name } : {}) }
+      const filter = { created, updated, status, ...(friendly_name ? { friendly_name } : {}) }
       const page = await voicePageOf({ query, path }, (window, limit) =>
         listConferences(services.state.db, account.project_id, filter, window, limit),
       )

@@ -54,10 +54,11 @@ export function flagOf(form: Form, name: string): boolean | undefined {
 }
 
 /** Reads the sound or document of `<name>Url` and `<name>Method`; null when there is none. */
-export function soundIn(form: Form, name: string): Sound | null | VoiceRefusal {
+export function soundIn(form: Form, name: string, unsaid: Sound['method'] = 'POST'): Sound | null | VoiceRefusal {
   const url = urlOf(form, `${name}Url`)
   if (url === null || isVoiceRefusal(url)) return url
-  return { url, method: methodOf(form, `${name}Method`) }
+  const given = form.text(`${name}Method`) !== undefined
+  return { url, method: given ? methodOf(form, `${name}Method`) : unsaid }
 }
 
 /** Formats an amount in minor units as a decimal of the currency: `-1250` is `-12.50`. */

@@ -108,7 +108,9 @@ export const participants = [
       'Coaching, CallSidToCoach':
         'true, which is the default, and the call of the participant who alone hears this one',
       'ConferenceRecord, ConferenceTrim, ConferenceRecordingStatusCallback, …Method, …Event': 'as of <Conference>',
-      'ConferenceStatusCallback, …Method, …Event': 'as of <Conference>',
+      'ConferenceStatusCallback, …Method, …Event': 'as of <Conference>; events by default start end',
+      'MachineDetection, AmdStatusCallback, AmdStatusCallbackMethod':
+        'answering-machine detection while the call is in the conference already',
     },
     example: { To: '+2348030000001', From: '$FROM_NUMBER', Label: 'guest' },
     replies: { 201: Participant },
@@ -135,7 +137,7 @@ export const participants = [
     summary: 'Mute a participant, put it on hold, let it coach, or play an announcement to it',
     fields: {
       'Muted, EndConferenceOnExit, BeepOnExit': 'true or false',
-      'Hold, HoldUrl, HoldMethod': 'true or false; a sound or document to hear meanwhile, default music',
+      'Hold, HoldUrl, HoldMethod': 'true or false; a sound or document to hear meanwhile, default music; default GET',
       'Coaching, CallSidToCoach': 'true, and the call of the participant who alone hears this one',
       'AnnounceUrl, AnnounceMethod': 'a sound, or a document of Say, Play and Pause, for this participant alone',
     },
@@ -183,7 +185,8 @@ async function find(
 }
 
 function readChange(form: Form): ParticipantChange | VoiceRefusal {
-  const hold_sound = soundIn(form, 'Hold')
+  // Music is mostly a static file, whose server answers GET alone.
+  const hold_sound = soundIn(form, 'Hold', 'GET')
   if (isVoiceRefusal(hold_sound)) return hold_sound
   const announce = soundIn(form, 'Announce')
   if (isVoiceRefusal(announce)) return announce
@@ -220,15 +223,18 @@ const ATTRIBUTES: Readonly<Record<string, string>> = {
   ConferenceRecordingStatusCallback: 'recordingStatusCallback',
   ConferenceRecordingStatusCallbackMethod: 'recordingStatusCallbackMethod',
 }
-const LISTS: Readonly<Record<string, string>> = {
-  ConferenceStatusCallbackEvent: 'statusCallbackEvent',
-  ConferenceRecordingStatusCallbackEvent: 'recordingStatusCallbackEvent',
-}
+/** Lists, with what they are when the form does not say. */
+const LISTS = {
+  ConferenceStatusCallbackEvent: ['statusCallbackEvent', 'start end'],
+  ConferenceRecordingStatusCallbackEvent: ['recordingStatusCallbackEvent', undefined],
+} as const
 
 /** The document that the new call runs. */
 function documentOf(form: Form, friendly_name: string): string {
   const given = Object.entries(ATTRIBUTES).map(([field, name]) => [name, form.text(field)] as const)
-  const lists = Object.entries(LISTS).map(([field, name]) => [name, form.all(field).join(' ') || undefined] as const)
+  const lists = Object.entries(LISTS).map(
+    ([field, [name, unsaid]]) => [name, form.all(field).join(' ') || unsaid] as const,
+  )
   const silence = form.blank('WaitUrl') ? { waitUrl: '' } : {}
   return conferenceDocument(
     { ...Object.fromEntries([...given, ...lists]), ...silence, coach: coached(form) },
@@ -262,6 +268,13 @@ async function refusedEntry(
 }
 
 const SHAPE_OF_CALL = /^CA[0-9a-f]{32}$/i
+/** A participant joins at once: its answering-machine detection runs beside the conference, under names of its own. */
+const detection = (form: Form): Readonly<Record<string, string | undefined>> => ({
+  AsyncAmd: 'true',
+  AsyncAmdStatusCallback: form.text('AmdStatusCallback'),
+  AsyncAmdStatusCallbackMethod: form.text('AmdStatusCallbackMethod'),
+})
+
 const CONFERENCE_SID = /^CF[0-9a-f]{32}$/
 
 async function add(
@@ -276,7 +289,7 @@ async function add(
   if (refused) return refused
   const friendly_name = running?.friendly_name ?? params.conference
   const sid = running?.sid ?? newId.conference()
-  const document = withText(form, { Url: undefined, Twiml: documentOf(form, friendly_name) })
+  const document = withText(form, { Url: undefined, Twiml: documentOf(form, friendly_name), ...detection(form) })
   const made = await createCall({ ...context, form: document }, { sid, friendly_name })
   if (isVoiceRefusal(made)) return made
   const row = await services.state.transaction(async trx => {

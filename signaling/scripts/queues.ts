@@ -4,6 +4,7 @@ import {
   claimQueue,
   DEFAULT_QUEUE_SIZE,
   ensureQueue,
+  findQueue,
   queueSidOf,
   releaseQueue,
   removeMember,
@@ -47,6 +48,9 @@ interface Queue {
   admitting: Promise<void>
   max_size: number
 }
+
+/** Where a queue is that an agent asks for. */
+type Reached = 'ours' | 'none' | { readonly keeper: string }
 
 export class Queues {
   readonly #services: Pick<ScriptServices, 'config' | 'state' | 'node_id'>
@@ -108,21 +112,19 @@ export class Queues {
   }
 
   dequeue(script: SharedScript, command: Dequeue, emit: (event: Event) => void, away: Away): void {
-    // An agent may come before the first caller.
+    // An agent may come before the first caller, but not before the queue.
     const queue = this.#queueOf(script, command.name)
-    if (!this.#shared) {
-      this.#serve(queue, script, command, emit)
-      return
-    }
-    const nobody = { type: 'dequeue_ended', id: command.id, result: 'queue-empty', duration_seconds: null } as const
-    queue.coming.set(script, () => emit(nobody))
+    const end = (result: 'queue-empty' | 'error') =>
+      emit({ type: 'dequeue_ended', id: command.id, result, duration_seconds: null })
+    queue.coming.set(script, () => end('queue-empty'))
     queue.admitting = queue.admitting.then(async () => {
-      const keeper = await this.#claim(script, command.name)
+      const found = await this.#reach(script, command.name)
       if (!queue.coming.delete(script)) this.#forget(queue)
-      else if (keeper === null) this.#serve(queue, script, command, emit)
+      else if (found === 'ours') this.#serve(queue, script, command, emit)
       else {
         this.#forget(queue)
-        away(keeper)
+        if (found === 'none') end('error')
+        else away(found.keeper)
       }
     })
   }
@@ -310,16 +312,17 @@ export class Queues {
     this.#releases.set(key, released)
   }
 
-  /** Makes the queue this node's. Returns the machine that keeps it; null when it is ours, or nothing can be read. */
-  async #claim({ host: { call } }: SharedScript, friendly_name: string): Promise<string | null> {
+  /** Looks for a queue and makes it this node's, unless another machine keeps it. It is ours when nothing can be read. */
+  async #reach({ host: { call } }: SharedScript, friendly_name: string): Promise<Reached> {
     const { node_id } = this.#services
-    let keeper: string | null = null
+    let reached: Reached = 'ours'
     await call.persist(async trx => {
-      const asked = { project_id: call.project_id, friendly_name, max_size: null }
-      const { sid } = await ensureQueue(trx, asked, call.clock.now())
-      keeper = await claimQueue(trx, sid, node_id)
+      const row = await findQueue(trx, call.project_id, queueSidOf(call.project_id, friendly_name))
+      const keeper = row && this.#shared ? await claimQueue(trx, row.sid, node_id) : null
+      if (!row) reached = 'none'
+      else reached = keeper === null ? 'ours' : { keeper }
     })
-    return keeper
+    return reached
   }
 
   /** Writes a caller into the queue's rows, which the queue may not have yet. */

@@ -93,8 +93,10 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     t.match(await one.update({ muted: false }), { muted: false })
     for (const { line } of [first, third]) await line.hears(650)
 
-    t.match(await one.update({ hold: true, holdUrl: `${url}/900.wav`, holdMethod: 'GET' }), { hold: true })
+    t.match(await one.update({ hold: true, holdUrl: `${url}/900.wav` }), { hold: true })
     await second.line.hears(900)
+    const music = web.requests.filter(request => request.path === '/900.wav')
+    t.ok(music.length > 0 && music.every(({ method }) => method === 'GET'), 'static files are fetched by GET')
     for (const { line } of [first, third]) await silent(line, 650)
     const other = third.line.hum(750)
     await first.line.hears(750)
@@ -164,19 +166,33 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     )
 
     t.equal((await client.conferences(sid).update({ status: 'completed' })).sid, sid)
-    t.equal((await client.conferences.list({ dateUpdatedBefore: new Date('2020-01-01') })).length, 0)
-    t.ok((await client.conferences.list({ dateUpdatedAfter: new Date('2020-01-01') })).some(one => one.sid === sid))
+    t.equal(
+      (await client.conferences.list({ status: 'completed', dateUpdatedBefore: new Date('2020-01-01') })).length,
+      0,
+    )
     for (const line of [first.line, third.line, guest]) t.equal(await line.over(), 'peer')
     t.match(await happened('conference-end'), { ReasonConferenceEnded: 'conference-ended-via-api' })
     await until('it is over', async () => (await client.conferences(sid).fetch()).status === 'completed')
     t.match(await client.conferences(sid).fetch(), { reasonConferenceEnded: 'conference-ended-via-api' })
+    const listed = async (filter: object) => (await client.conferences.list(filter)).some(one => one.sid === sid)
+    t.ok(await listed({ status: 'completed', dateUpdatedAfter: new Date('2020-01-01') }))
+    t.notOk(await listed({}), 'without a status, those in progress')
     await t.rejects(client.conferences(sid).update({ status: 'completed' }), { status: 400 })
   })
 
   await t.test('a conference that nobody is in begins with who is added to it by name', async t => {
     const to = town.someone()
     const { participants } = client.conferences('fresh')
-    const added = await participants.create({ from: trunk_number, to, waitUrl: '', beep: 'false' })
+    const added = await participants.create({
+      from: trunk_number,
+      to,
+      waitUrl: '',
+      beep: 'false',
+      conferenceStatusCallback: `${url}/fresh`,
+      machineDetection: 'Enable',
+      machineDetectionSilenceTimeout: 2000,
+      amdStatusCallback: `${url}/fresh-amd`,
+    })
     t.match(added.conferenceSid, /^CF[0-9a-f]{32}$/)
     t.match(await client.conferences(added.conferenceSid).fetch(), { friendlyName: 'fresh', status: 'init' })
     const guest = await far.incoming(to)
@@ -201,6 +217,11 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     t.equal(await client.conferences(added.conferenceSid).participants(added.callSid).remove(), true)
     await guest.over()
     joined.line.hangUp()
+    const detected = await until('the detection beside the conference', () => all('/fresh-amd')[0])
+    t.match(detected, { CallSid: added.callSid, AnsweredBy: /.+/ })
+    const events = () => all('/fresh').map(fields => fields['StatusCallbackEvent'])
+    await until('its end is told', () => events().includes('conference-end'))
+    t.same(events(), ['conference-start', 'conference-end'], 'the default of ConferenceStatusCallbackEvent')
     await until('it is over', async () => {
       const { status } = await client.conferences(added.conferenceSid).fetch()
       return status === 'completed'

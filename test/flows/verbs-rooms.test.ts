@@ -1,4 +1,5 @@
 import { makeClientCredential } from '../../core/runtime/client-token.ts'
+import { newId } from '../../core/runtime/ids.ts'
 import { openTrap } from '../adversary/traps.ts'
 import { readWav, strongestHz, tone, toneLevelDbm0, wavBytes } from '../support/audio.ts'
 import { openSoftphone as openBrowser } from '../support/browser.ts'
@@ -221,6 +222,10 @@ t.test('verbs that connect several callers', async t => {
   })
 
   await t.test('an agent waits for the first caller of an empty queue, until the timeout of its Dial', async t => {
+    for (const name of ['early', 'nobody']) {
+      const made = await w.manage('POST', '/queues', { name }, { 'Idempotency-Key': newId.uuid() })
+      t.equal(made.status, 201)
+    }
     const agent = await callOut(doc(`<Dial timeout="60" action="${url}/first-served"><Queue>early</Queue></Dial>`))
     await agent.line.hearsSomething()
     const caller = await callOut(doc(`<Enqueue action="${url}/first-caller">early</Enqueue>`))
@@ -240,6 +245,9 @@ t.test('verbs that connect several callers', async t => {
     t.match(await told('/nobody'), { DialCallStatus: 'no-answer', DequeueResult: 'queue-empty' })
     t.ok(performance.now() - begun_ms > 4900, 'not before the timeout')
     await alone.line.over()
+    const lost = await callOut(doc(`<Dial timeout="600" action="${url}/no-queue"><Queue>never made</Queue></Dial>`))
+    t.match(await told('/no-queue'), { DialCallStatus: 'failed', DequeueResult: 'error' })
+    await lost.line.over()
   })
 
   await t.test('a caller who hangs up in a queue leaves its time there', async t => {

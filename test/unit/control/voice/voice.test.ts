@@ -577,6 +577,8 @@ t.test('recordings are listed, fetched and downloaded, whole and in ranges', asy
     channels: 1,
     source: 'RecordVerb',
     status: 'completed',
+    track: 'inbound',
+    start_time: iso(0),
     duration: 3,
     format: 'wav',
     date_created: iso(1000),
