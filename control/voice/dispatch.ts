@@ -30,6 +30,7 @@ const SHAPES: Readonly<Record<string, RegExp>> = {
   call_sid: sid('CA'),
   recording_sid: sid('RE'),
   queue_sid: sid('QU'),
+  notification_sid: sid('NO'),
   number_sid: sid('PN'),
   application_sid: sid('AP'),
   /** The sid of a conference; one that does not run yet has only a name. */

@@ -6,6 +6,7 @@ import { calls } from './calls.ts'
 import { conferences } from './conferences.ts'
 import { callEvents } from './events.ts'
 import { liveRecordings } from './live-recordings.ts'
+import { callNotifications } from './notifications.ts'
 import { numbers } from './numbers.ts'
 import { participants } from './participants.ts'
 import { queues } from './queues.ts'
@@ -19,6 +20,7 @@ export const VOICE_ROUTES: readonly VoiceRoute[] = [
   ...call,
   ...recordings,
   ...callEvents,
+  ...callNotifications,
   ...conferences,
   ...liveRecordings,
   ...participants,

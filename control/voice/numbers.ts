@@ -1,4 +1,4 @@
-import { findNumber, listHeldNumbers, type NumberRow } from '../../core/state/configuration/numbers.ts'
+import { findNumber, findOwnedNumber, listHeldNumbers, type NumberRow } from '../../core/state/configuration/numbers.ts'
 import { findApplication } from '../../core/state/configuration/voice-applications.ts'
 import type { Db } from '../../core/state/index.ts'
 import { nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
@@ -106,12 +106,21 @@ const presentCallerId = (row: NumberRow, account_sid: string): Static<typeof Out
 
 const NUMBERS = '/IncomingPhoneNumbers'
 const CALLER_IDS = '/OutgoingCallerIds'
-const FIELDS = { PhoneNumber: 'the digits that the number begins with', 'PageSize, Page': 'as in the list of calls' }
+const FIELDS = {
+  PhoneNumber: 'the digits that the number begins with',
+  FriendlyName: 'exact: the number',
+  'PageSize, Page': 'as in the list of calls',
+}
 
 /** Reads a page of the numbers that the project holds, in the order of their digits. */
 const heldNumbers = ({ account, services, query, path }: VoiceContext) =>
-  pageAt({ query, path }, (offset, limit) => {
+  pageAt({ query, path }, async (offset, limit) => {
     const prefix = query.get('PhoneNumber')?.replace(/\*$/, '')
+    const name = query.get('FriendlyName')
+    if (name) {
+      const named = await findOwnedNumber(services.state.db, account.project_id, name)
+      return named?.e164.includes(prefix ?? '') ? [named].slice(offset) : []
+    }
     const page = { offset, limit, ...(prefix ? { prefix } : {}) }
     return listHeldNumbers(services.state.db, account.project_id, page)
   })

@@ -312,7 +312,7 @@ export class Queues {
     this.#releases.set(key, released)
   }
 
-  /** Looks for a queue and makes it this node's, unless another machine keeps it. It is ours when nothing can be read. */
+  /** Looks for a queue, and makes it ours unless another machine keeps it. It is ours when nothing can be read. */
   async #reach({ host: { call } }: SharedScript, friendly_name: string): Promise<Reached> {
     const { node_id } = this.#services
     let reached: Reached = 'ours'

@@ -228,6 +228,44 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     })
   })
 
+  await t.test('the errors and warnings of a call are its notifications', async t => {
+    pages['/lost.wav'] = { status: 404 }
+    pages['/lost'] = { status: 500 }
+    const mistaken = doc(`<Foo/><Play>${url}/lost.wav</Play><Redirect>${url}/lost</Redirect>`)
+    const { sid, line } = await callOut(mistaken, { FallbackUrl: `${url}/900.wav`, FallbackMethod: 'GET' })
+    await line.hears(900)
+    const { notifications } = client.calls(sid)
+    const all = await until('three notifications', async () => {
+      const found = await notifications.list()
+      return found.length >= 3 ? found : undefined
+    })
+    t.same(
+      all.map(one => [one.log, one.errorCode, one.requestMethod, one.requestUrl]),
+      [
+        ['0', '11217', 'POST', `${url}/lost`],
+        ['1', '11200', 'GET', `${url}/lost.wav`],
+        ['1', '12200', '', ''],
+      ],
+    )
+    t.ok(all.every(one => one.callSid === sid && one.moreInfo === `${w.base_url}/docs/errors/${one.errorCode}`))
+    const [newest, ...warnings] = all
+    t.match(await notifications(newest?.sid ?? '').fetch(), { sid: newest?.sid, messageText: newest?.messageText })
+    t.same(
+      (await notifications.list({ log: 1 })).map(one => one.sid),
+      warnings.map(one => one.sid),
+    )
+    t.same(await notifications.list({ messageDateBefore: new Date('2020-01-01') }), [])
+    line.hangUp()
+    await w.ended(sid)
+    const other = await callOut(doc('<Hangup/>'))
+    const elsewhere = client
+      .calls(other.sid)
+      .notifications(newest?.sid ?? '')
+      .fetch()
+    await t.rejects(elsewhere, { status: 404, code: 20404 }, 'of that call alone')
+    await other.line.over()
+  })
+
   await t.test('a queue: create, list, resize, members, dequeue, delete', async t => {
     const queue = await client.queues.create({ friendlyName: 'support', maxSize: 2 })
     t.match(queue, { friendlyName: 'support', maxSize: 2, currentSize: 0 })

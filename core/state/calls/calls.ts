@@ -155,6 +155,17 @@ export const listCallEvents = (
     .limit(limit)
     .execute()
 
+/** Lists the events of a call that have a number, newest first: its errors and warnings, and failed exchanges. */
+export const listNumberedEvents = (db: Db, call_sid: string, limit: number): Promise<CallEventRow[]> =>
+  db
+    .selectFrom('call_event')
+    .selectAll()
+    .where('call_sid', '=', call_sid)
+    .where('number', 'is not', null)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+
 /** Replaces a call's stored request, because a redirect may name other callbacks. */
 export const changeRequest = (trx: Trx, sid: string, request: CallRequest, now_ms: number): Promise<CallRow> =>
   trx

@@ -19,6 +19,7 @@ const SIDS: Readonly<Record<string, () => string>> = {
   member: newId.call,
   activity: () => newId.sid('MZ'),
   subscription_sid: () => newId.sid('ZY'),
+  notification_sid: () => newId.sid('NO'),
   number_sid: newId.number,
   application_sid: newId.application,
   call_recording: newId.recording,

@@ -59,6 +59,13 @@ t.test('the numbers of the project and what answers them', async t => {
   const all = await client.incomingPhoneNumbers.list({ pageSize: 1 })
   t.same(all.map(({ phoneNumber }) => phoneNumber).sort(), [...w.demo.numbers].sort(), 'page by page')
   const [one] = await client.incomingPhoneNumbers.list({ phoneNumber: e164 })
+  t.same(
+    (await client.incomingPhoneNumbers.list({ friendlyName: e164 })).map(({ phoneNumber }) => phoneNumber),
+    [e164],
+    'by name',
+  )
+  t.same(await client.incomingPhoneNumbers.list({ friendlyName: 'Sales' }), [], 'no other number stands for it')
+  t.same(await client.outgoingCallerIds.list({ friendlyName: 'Sales' }), [])
   const answered = { voiceUrl: urls.voice_url, voiceMethod: 'GET', statusCallback: body.status_callback_url }
   t.match(one, { phoneNumber: e164, voiceApplicationSid: id, capabilities: { voice: true, sms: false }, ...answered })
   const sid = one?.sid ?? ''
