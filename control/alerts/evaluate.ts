@@ -56,13 +56,10 @@ export const alertEvaluation: Reconciler = {
       await settle(scene, 'balance_low', async (policy, open) =>
         judgeBalance(policy, await balanceFacts(services.state.db, scene.project), open),
       )
-      const today = dayOf(scene.now_ms, scene.time_zone)
-      await settle(scene, 'spend_daily', async policy =>
-        judgeSpend(policy, await spendFacts(services.state.db, scene.project, today, policy.scope)),
-      )
-      await settle(scene, 'spend_monthly', async policy =>
-        judgeSpend(policy, await spendFacts(services.state.db, scene.project, today.slice(0, 7), policy.scope)),
-      )
+      const spend = ({ scope }: AlertPolicy, monthly: boolean) =>
+        spendFacts(services.state.db, scene.project, scene, { monthly, scope })
+      await settle(scene, 'spend_daily', async policy => judgeSpend(policy, await spend(policy, false)))
+      await settle(scene, 'spend_monthly', async policy => judgeSpend(policy, await spend(policy, true)))
       await settle(scene, 'endpoint_health', async (policy, open) => {
         const facts = await healthFacts(services.state.db, scene.project.id, scene.now_ms, subjectsOf(open))
         return judgeHealth(policy, facts, open)

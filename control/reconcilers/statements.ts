@@ -1,5 +1,5 @@
 import { daysOf, periodsBefore, readStored, type Statement } from '../../core/domain/billing/statement.ts'
-import { dayOf } from '../../core/domain/rating/index.ts'
+import { dayOf, daysAnywhere } from '../../core/domain/rating/day.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { issueStatement, isUnsettled, listBillingDocuments, readBill } from '../../core/state/money/billing.ts'
 import type { Reconciler } from './reconciler.ts'
@@ -19,10 +19,12 @@ export const statements: Reconciler = {
       const organization = organizations.find(({ id }) => id === project.organization_id)
       if (!organization) continue
       const zone = organization.time_zone
-      const first = dayOf(Date.parse(project.created_at), zone)
+      const created_ms = Date.parse(project.created_at)
       const issued = new Map((await listBillingDocuments(state.db, project.id)).map(row => [row.period, row.body]))
+      const may_be_over = periodsBefore(daysAnywhere(created_ms).first, daysAnywhere(now_ms).last)
+      if (may_be_over.every(period => issued.has(period))) continue
       let before: Statement | undefined
-      for (const period of periodsBefore(first, dayOf(now_ms, zone))) {
+      for (const period of periodsBefore(dayOf(created_ms, zone), dayOf(now_ms, zone))) {
         const body = issued.get(period)
         if (body !== undefined) {
           before = readStored(body)

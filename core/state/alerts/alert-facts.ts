@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { AlertScope, ApplyFacts, BalanceFacts, HealthFacts, SpendFacts } from '../../domain/alerts/index.ts'
+import { dayOf, daysAnywhere } from '../../domain/rating/day.ts'
 import { iso } from '../../runtime/clock.ts'
 import { spentBetween } from '../calls/counters.ts'
 import { appliedState, NODE_SILENCE_MS } from '../configuration/apply.ts'
@@ -26,19 +27,33 @@ export async function balanceFacts(db: Db, project: Project): Promise<BalanceFac
   return { account: row ?? null, currency: project.currency }
 }
 
+interface Now {
+  readonly now_ms: number
+  readonly time_zone: string
+}
+
 /**
- * Reads the spend of every level of a project that may have a daily cap, for a day (with the caps) or a month, and that
+ * Reads the spend of every level of a project that may have a daily cap, today (with the caps) or this month, and that
  * of the trunk that a policy names.
  */
-export async function spendFacts(db: Db, project: Project, period: string, scope: AlertScope): Promise<SpendFacts> {
-  const monthly = period.length === 7
+export async function spendFacts(
+  db: Db,
+  project: Project,
+  { now_ms, time_zone }: Now,
+  { monthly, scope }: { readonly monthly: boolean; readonly scope: AlertScope },
+): Promise<SpendFacts> {
   const named = await spendLevels(db, project, scope)
-  const [from, to] = monthly ? [`${period}-01`, `${period}-31`] : [period, period]
   const ids = named.map(({ id }) => id)
-  const spent = await spentBetween(db, ids, from, to)
+  const spentIn = ({ first, last }: ReturnType<typeof daysAnywhere>) =>
+    spentBetween(db, ids, monthly ? `${first.slice(0, 7)}-01` : first, last)
+  const today = (): string => dayOf(now_ms, time_zone)
+  let spent = await spentIn(daysAnywhere(now_ms))
+  if (spent.size > 0) spent = await spentIn({ first: today(), last: today() })
   return {
     currency: project.currency,
-    period,
+    get period() {
+      return monthly ? today().slice(0, 7) : today()
+    },
     levels: named.map(level => ({
       ...level,
       spent_minor: spent.get(level.id) ?? 0,

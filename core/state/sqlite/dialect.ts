@@ -1,4 +1,5 @@
 import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely'
+import { systemClock, type Timer } from '../../runtime/clock.ts'
 import type { StateEngine, Step } from '../port.ts'
 import { engineDialect } from './engine-dialect.ts'
 import { BATCH, LATER_PREFIX, plainSql, type WorkerReply, type WorkerRequest } from './protocol.ts'
@@ -9,7 +10,7 @@ import { Turns } from './turns.ts'
 interface Settings {
   readonly engine: StateEngine
   readonly writing: StateThread
-  /** Starts a second thread for reads while a write is in progress (decision 0002). Null: such reads wait. */
+  /** Starts a second thread, for reads that would wait (decision 0002). Null: such reads wait. */
   readonly readThread: (() => StateThread) | null
   /** Runs after a possible write outside a transaction; resolves once it may be acknowledged. Null: none writes. */
   readonly wrote: (() => Promise<void>) | null
@@ -65,13 +66,23 @@ function own(connection: DatabaseConnection): WorkerConnection {
   return connection
 }
 
-/** The writing thread, whose users take turns, and the reading thread, which starts at its first use. */
+/** A read waits this long for its turn before the reading thread starts. Most reads and writes take a millisecond. */
+const READS_WAIT_MS = 50
+/** The reading thread holds 7 MB. It ends this long after the last read that waited in vain. */
+const UNNEEDED_MS = 30_000
+
+/** The writing thread, whose users take turns, and the reading thread, which runs while reads would wait for long. */
 class Threads {
-  readonly turns = new Turns()
   readonly writing: StateThread
+  readonly #turns = new Turns()
+  /** Users of the writing thread that write, and those that wait to. */
+  #writers = 0
   readonly #readThread: Settings['readThread']
   readonly #wrote: Settings['wrote']
   #reading: StateThread | undefined
+  #idle: Timer | undefined
+  /** Resolves when the reading threads before have ended. */
+  #ended: Promise<void> = Promise.resolve()
 
   constructor({ writing, readThread, wrote }: Settings) {
     this.writing = writing
@@ -82,26 +93,66 @@ class Threads {
   /** Runs one statement outside any transaction. */
   async run(step: Step, reads: boolean): Promise<WorkerReply> {
     const request = { begin: false, steps: [step], end: null } as const
-    if (reads && this.#readThread && this.turns.taken) {
-      this.#reading ??= this.#readThread()
-      return this.#reading.run(request)
+    if (reads) return await this.#read(request)
+    await this.takeToWrite()
+    let reply: WorkerReply
+    try {
+      reply = await this.writing.run(request)
+    } finally {
+      this.letGo()
     }
-    const reply = await this.#inTurn(request)
-    if (!reads) await this.#wrote?.()
+    await this.#wrote?.()
     return reply
   }
 
-  async #inTurn(request: Omit<WorkerRequest, 'id'>): Promise<WorkerReply> {
-    await this.turns.take()
+  /** Takes the writing thread for a write or a transaction. */
+  async takeToWrite(): Promise<void> {
+    this.#writers += 1
+    await this.#turns.take()
+  }
+
+  letGo(): void {
+    this.#writers -= 1
+    this.#turns.letGo()
+  }
+
+  async #read(request: Omit<WorkerRequest, 'id'>): Promise<WorkerReply> {
+    const around = await this.#around()
+    if (around) return await around.run(request)
     try {
       return await this.writing.run(request)
     } finally {
-      this.turns.letGo()
+      this.#turns.letGo()
     }
   }
 
+  /** Returns the reading thread for a read that would wait on the writing one; null when it has its turn there. */
+  async #around(): Promise<StateThread | null> {
+    const start = this.#readThread
+    if (!start) {
+      await this.#turns.take()
+      return null
+    }
+    if (this.#writers > 0 && this.#reading) return this.#reading
+    if (await this.#turns.takeWithin(READS_WAIT_MS)) return null
+    this.#reading ??= start()
+    this.#endUnneeded(this.#reading)
+    return this.#reading
+  }
+
+  #endUnneeded(reading: StateThread): void {
+    this.#idle?.cancel()
+    this.#idle = systemClock.after(UNNEEDED_MS, () => {
+      if (reading.busy) return this.#endUnneeded(reading)
+      this.#reading = undefined
+      const before = this.#ended
+      this.#ended = reading.close().then(() => before)
+    })
+  }
+
   async close(): Promise<void> {
-    await Promise.all([this.writing.close(), this.#reading?.close()])
+    this.#idle?.cancel()
+    await Promise.all([this.writing.close(), this.#reading?.close(), this.#ended])
   }
 }
 
@@ -132,7 +183,7 @@ class WorkerConnection implements DatabaseConnection {
 
   /** Waits for the writing thread. BEGIN goes with the first statement: other processes can write until then. */
   async begin(): Promise<void> {
-    await this.#threads.turns.take()
+    await this.#threads.takeToWrite()
     this.#has_turn = true
     this.#transaction = 'wanted'
   }
@@ -151,7 +202,7 @@ class WorkerConnection implements DatabaseConnection {
   }
 
   release(): void {
-    if (this.#has_turn) this.#threads.turns.letGo()
+    if (this.#has_turn) this.#threads.letGo()
     this.#has_turn = false
   }
 

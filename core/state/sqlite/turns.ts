@@ -1,3 +1,5 @@
+import { systemClock } from '../../runtime/clock.ts'
+
 /** A fair mutex: users get the resource in the order in which they called `take`. */
 export class Turns {
   #tail: Promise<void> = Promise.resolve()
@@ -19,6 +21,27 @@ export class Turns {
     })
     await turn
     this.#release = release
+  }
+
+  /** Like `take`, unless its turn does not come within `ms`: then it resolves to false, and has none. */
+  async takeWithin(ms: number): Promise<boolean> {
+    if (!this.taken) {
+      await this.take()
+      return true
+    }
+    let late = false
+    const turn = this.take().then(() => {
+      if (late) this.letGo()
+      return true
+    })
+    const limit = new Promise<false>(resolve => {
+      const timer = systemClock.after(ms, () => {
+        late = true
+        resolve(false)
+      })
+      void turn.then(() => timer.cancel())
+    })
+    return Promise.race([turn, limit])
   }
 
   letGo(): void {

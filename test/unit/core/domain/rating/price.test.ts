@@ -6,6 +6,7 @@ import {
   compileRates,
   dayEnds,
   dayOf,
+  daysAnywhere,
   explainPrice,
   findRate,
   minuteMinor,
@@ -173,4 +174,17 @@ t.test('days follow the time zone and end at its midnight', async t => {
   const berlin = Date.parse('2026-10-25T00:30:00+02:00')
   t.equal(new Date(dayEnds(berlin, 'Europe/Berlin')).toISOString(), '2026-10-25T23:00:00.000Z')
   t.equal(dayEnds(berlin, 'Europe/Berlin') - Date.parse('2026-10-24T22:00:00Z'), 25 * 3_600_000)
+})
+
+t.test('the day in every time zone lies between the bounds that take no time zone', async t => {
+  const zones = Intl.supportedValuesOf('timeZone')
+  for (const at of ['2026-03-31T23:30:00Z', '2026-04-01T09:59:59Z', '2026-12-31T10:00:00Z', '2027-01-01T11:30:00Z']) {
+    const { first, last } = daysAnywhere(Date.parse(at))
+    const days = zones.map(zone => dayOf(Date.parse(at), zone))
+    t.same(
+      days.filter(day => day < first || day > last),
+      [],
+      at,
+    )
+  }
 })
