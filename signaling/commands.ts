@@ -22,7 +22,7 @@ import type { ScriptContext } from './scripts/context.ts'
 import { controlRecording, recordByApi } from './scripts/recording-orders.ts'
 import { controlRoom } from './scripts/room-control.ts'
 
-const POLL_MS = 500
+const POLL_MS = 1000
 /** The number of originate commands claimed at a time. The rest stay for other nodes, or for the next poll. */
 const BATCH = 20
 

@@ -5,6 +5,7 @@ import type { State } from '../core/state/index.ts'
 import {
   HEARTBEAT_MS,
   heartbeat,
+  heartbeats,
   type NodeRow,
   registerAgain,
   registerNode,
@@ -50,8 +51,7 @@ export class Presence {
       // At most one heartbeat is pending while the state is slow: several could each register the node again.
       if (this.#beating) return
       this.#beating = true
-      this.tellLinks()
-      void Promise.all([this.#keepAlive(), this.#writing]).finally(() => {
+      void this.#beatOnce().finally(() => {
         this.#beating = false
       })
     })
@@ -74,6 +74,20 @@ export class Presence {
     await this.#tell({ edge: false, media: false })
     const { state, node_id } = this.#options
     await state.transaction(trx => removeNode(trx, node_id))
+  }
+
+  async #beatOnce(): Promise<void> {
+    const { sip, media, state, node_id, clock, log, reached } = this.#options
+    if (sip.connected && media.connected)
+      try {
+        // As a rule, one write says that all three are alive.
+        if (await heartbeats(state.db, [node_id, `${node_id}-edge`, `${node_id}-media`], clock.now())) return reached()
+      } catch (err) {
+        log.error({ err }, 'heartbeat failed')
+        return
+      }
+    this.tellLinks()
+    await Promise.all([this.#keepAlive(), this.#writing])
   }
 
   async #tell(up: Readonly<Record<'edge' | 'media', boolean>>): Promise<void> {

@@ -90,8 +90,10 @@ const LATE_MS = 60_000
  */
 export function fraudWatch(): Reconciler {
   const ceilings: Ceilings = new Map()
-  /** Projects where the last look found nothing, with the time of the next one. */
-  const quiet = new Map<string, number>()
+  /** Projects where the last look found something. */
+  const loud = new Set<string>()
+  /** When all projects are looked at again, on the monotonic clock. */
+  let all_ms = Number.NEGATIVE_INFINITY
   let looked_ms = Number.POSITIVE_INFINITY
   return {
     name: 'fraud-watch',
@@ -100,12 +102,16 @@ export function fraudWatch(): Reconciler {
     async run(services) {
       while (await noteSources(services.state));
       const now_ms = services.clock.now()
-      for (const [id, until_ms] of quiet) if (until_ms <= now_ms) quiet.delete(id)
       const busy = await projectsWithTraffic(services.state.db, Math.min(looked_ms, now_ms) - LATE_MS)
       looked_ms = now_ms
-      for (const scene of await scenes(services, ({ id }) => busy.has(id) || !quiet.has(id)))
-        if (await watch(services, scene, ceilings)) quiet.set(scene.project.id, now_ms + QUIET_MS)
-        else quiet.delete(scene.project.id)
+      const steady_ms = services.clock.monotonic_ms()
+      const all = steady_ms >= all_ms
+      if (all) loud.clear()
+      else if (busy.size === 0 && loud.size === 0) return
+      for (const scene of await scenes(services, ({ id }) => all || busy.has(id) || loud.has(id)))
+        if (await watch(services, scene, ceilings)) loud.delete(scene.project.id)
+        else loud.add(scene.project.id)
+      if (all) all_ms = steady_ms + QUIET_MS
     },
   }
 }

@@ -10,7 +10,7 @@ import { iso } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/ids.ts'
 import type { AlertNotificationTable, AlertTable, Db, Trx } from '../db.ts'
 import type { State } from '../index.ts'
-import { queueWrite, updateOf } from '../port.ts'
+import { queueWrite, readTogether, statement, updateOf } from '../port.ts'
 
 export type AlertRow = Selectable<AlertTable>
 export type NotificationRow = Selectable<AlertNotificationTable>
@@ -266,6 +266,11 @@ export async function insertNotification(
 
 const LEASE_MS = 60_000
 
+/** The literal state matches the partial index of waiting rows. */
+const ANY_PENDING = statement((db, _: object) =>
+  db.selectFrom('alert_notification').select('id').where('state', '=', sql.lit('pending')).limit(1),
+)
+
 /**
  * Leases due notifications. When the process of a lease dies, another one takes the notification again. Takes no write
  * lock while nothing is due.
@@ -288,7 +293,8 @@ export async function claimNotifications(
       .orderBy('next_attempt_at')
       .limit(most)
       .execute()
-  if ((await due(state.db, 1)).length === 0) return []
+  const [pending] = await readTogether(state.db, ANY_PENDING({}))
+  if (pending.length === 0 || (await due(state.db, 1)).length === 0) return []
   return state.transaction(async trx => {
     const rows = await due(trx, limit)
     const lease_until = iso(now_ms + LEASE_MS)

@@ -5,6 +5,7 @@ import { MICRO_PER_MINOR } from '../../domain/rating/types.ts'
 import { iso } from '../../runtime/clock.ts'
 import type { Db, DestinationProfileTable, Trx } from '../db.ts'
 import type { State } from '../index.ts'
+import { readTogether, statement } from '../port.ts'
 
 /** The facts that fraud is judged by: destinations of services, their costs, and the sources of trunks' calls. */
 
@@ -282,13 +283,17 @@ export async function noteGuesser(
 const SOURCES_CURSOR = 'sources'
 const BATCH = 2000
 
+const CURSOR = statement((db, { name }: { readonly name: string }) =>
+  db.selectFrom('alert_cursor').select('position').where('name', '=', name),
+)
+const LAST_CALL = statement((db, _: object) =>
+  db.selectFrom('call').select('position').orderBy('position', 'desc').limit(1),
+)
+
 /** Notes the sources of trunks' calls since the last run. Returns true when there may be more to read. */
 export async function noteSources(state: State): Promise<boolean> {
-  const cursor = await state.db
-    .selectFrom('alert_cursor')
-    .select('position')
-    .where('name', '=', SOURCES_CURSOR)
-    .executeTakeFirst()
+  const [[cursor], [last_call]] = await readTogether(state.db, CURSOR({ name: SOURCES_CURSOR }), LAST_CALL({}))
+  if ((last_call?.position ?? 0) <= (cursor?.position ?? 0)) return false
   const rows = await state.db
     .selectFrom('call')
     .select(['position', 'project_id', 'trunk_id', 'origin', 'direction', 'application_id', 'queued_at', 'source_ip'])

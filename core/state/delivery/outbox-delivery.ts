@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
 import type { Db, OutboxTable } from '../db.ts'
+import { readTogether, statement } from '../port.ts'
 
 /** The delivering half of the outbox: takes due rows and stores the outcomes. */
 
@@ -43,18 +44,26 @@ export const untriedCallbacks = async (db: Db): Promise<boolean> => {
   return rows.length > 0
 }
 
+/** The literal zeros match the partial index of waiting rows. */
+const ANY_WAITING = statement((db, _: object) =>
+  db.selectFrom('outbox').select('id').where('delivered', '=', sql.lit(0)).where('given_up', '=', sql.lit(0)).limit(1),
+)
+
+const notOf = (origin: string) =>
+  sql`and not (
+    substr(o.url, 1, ${origin.length}) = ${origin} and substr(o.url, ${origin.length + 1}, 1) in ('', '/', '?', '#')
+  )`
+
 /**
  * Leases due callbacks in order: none while an earlier one with its ordering key waits. Leases expire, so callbacks of
  * a killed process are taken again.
  */
 export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallback[]> {
+  const [waiting] = await readTogether(db, ANY_WAITING({}))
+  if (waiting.length === 0) return []
   const now = iso(taking.now_ms)
   const lease_until = iso(taking.now_ms + taking.lease_ms)
-  const shut = taking.but_not.map(
-    origin => sql`and not (
-      substr(o.url, 1, ${origin.length}) = ${origin} and substr(o.url, ${origin.length + 1}, 1) in ('', '/', '?', '#')
-    )`,
-  )
+  const shut = taking.but_not.map(notOf)
   // The planner uses the partial index of waiting rows only with literal zeros, not with bound ones.
   const { rows: due } = await sql<{ id: number }>`
     select o.id from outbox o

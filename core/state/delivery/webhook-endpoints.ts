@@ -1,8 +1,8 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
 import type { Db, Trx, WebhookDeliveryTable, WebhookEndpointTable } from '../db.ts'
 import type { State } from '../index.ts'
-import { callProcedure, queueProcedure, queueWrite, updateOf } from '../port.ts'
+import { callProcedure, queueProcedure, queueWrite, readTogether, statement, updateOf } from '../port.ts'
 import { newDelivery, type ProjectEvent } from '../procedures/running/events.ts'
 
 export type WebhookEndpointRow = Selectable<WebhookEndpointTable>
@@ -112,13 +112,19 @@ const dueDeliveries = (db: Db, now: string, limit: number): Promise<WebhookDeliv
     .limit(limit)
     .execute()
 
+/** The literal state matches the partial index of waiting deliveries. */
+const ANY_PENDING = statement((db, _: object) =>
+  db.selectFrom('webhook_delivery').select('id').where('state', '=', sql.lit('pending')).limit(1),
+)
+
 /**
  * Leases due deliveries, in order within each endpoint. An expired lease belonged to a process that is gone. Takes no
  * write lock while nothing is due.
  */
 export async function claimDeliveries(state: State, now_ms: number, limit: number): Promise<WebhookDeliveryRow[]> {
   const now = iso(now_ms)
-  if ((await dueDeliveries(state.db, now, 1)).length === 0) return []
+  const [pending] = await readTogether(state.db, ANY_PENDING({}))
+  if (pending.length === 0 || (await dueDeliveries(state.db, now, 1)).length === 0) return []
   return state.transaction(async trx => {
     const first = await dueDeliveries(trx, now, limit)
     const lease_until = iso(now_ms + LEASE_MS)

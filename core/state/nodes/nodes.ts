@@ -36,6 +36,17 @@ export async function heartbeat(db: Db | Trx, id: string, now_ms: number): Promi
   return result.numUpdatedRows > 0n
 }
 
+/** Updates the heartbeats of a node and its links together. Returns false when one is missing or declared lost. */
+export async function heartbeats(db: Db, ids: readonly string[], now_ms: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('node')
+    .set({ heartbeat_at: iso(now_ms) })
+    .where('id', 'in', [...ids])
+    .where('lost_at', 'is', null)
+    .executeTakeFirst()
+  return Number(numUpdatedRows) === ids.length
+}
+
 /** Deletes a node, the rows of its links, and its reports. */
 export async function removeNode(trx: Trx, id: string): Promise<void> {
   await trx.deleteFrom('apply_report').where('node_id', '=', id).execute()
