@@ -19,6 +19,7 @@ const SYSTEM = [
   'SSL_CERT_FILE',
   'SSL_CERT_DIR',
   'UV_THREADPOOL_SIZE',
+  'MALLOC_ARENA_MAX',
 ] as const
 
 const ADDRESSES: readonly Name[] = [

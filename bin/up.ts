@@ -236,7 +236,8 @@ function plans(
   const control: Plan = {
     name: 'control',
     script: 'control/process.js',
-    ...given_to('control'),
+    // Its threads take turns, so more arenas of malloc(3) only hold memory: 2 MB.
+    ...given_to('control', { MALLOC_ARENA_MAX: given['MALLOC_ARENA_MAX'] ?? '2' }),
     needs_state: true,
     serves_tls: true,
   }

@@ -11,7 +11,7 @@ import { type Memory, memoryOf, slopeOf } from './watched.ts'
 // every process, though the machine holds them once. `own` leaves them out, `pss` has their share. The sandbox carrier
 // is on, and sleeps.
 //
-//   npm run bench -- memory [--rest 60] [--calls 1000] [--rate 20]
+//   npm run bench -- memory [--rest 60] [--calls 1000] [--rate 20]     --calls 0: the first rest alone
 //
 // With --minutes it says instead whether each process levels off while calls talk and others come and go:
 //
@@ -54,8 +54,8 @@ const platform = await startPlatform({ STROWGER_RTP_PORTS: '20000-29999', STROWG
 try {
   await pause(SETTLE_MS)
   const before = await rested()
-  const { failed } = await platform.calls(rate, calls, 0)
-  const after = await rested()
+  const { failed } = calls > 0 ? await platform.calls(rate, calls, 0) : { failed: 0 }
+  const after = calls > 0 ? await rested() : before
   if (failed > 0) console.log(`${failed} of ${calls} calls failed`)
   process.exitCode = report(before, after) && failed === 0 ? 0 : 1
 } finally {

@@ -6,12 +6,14 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { TREE } from '../../core/runtime/tree.ts'
 import { lowPort } from '../up.ts'
+import { fromBareRoot } from './bare-root.ts'
 
 // Measures what a newcomer waits for: from a clone of the last commit to "Strowger is up", without ccache, and again on
 // the prepared tree; and how large the folder is then. The reference is one compilation of the largest C file, so that
 // the set-up's CPU time can be compared between machines.
 //
 //   npm run bench -- start [--clones 5]
+//   npm run bench -- start --bare-root     once, in a root of debootstrap that has only Node.js and git
 
 const LIMITS = { clone_to_up_s: 60, again_to_up_s: 5, folder_mb: 250 } as const
 const LARGEST = 'node_modules/better-sqlite3/deps/sqlite3/sqlite3.c'
@@ -23,7 +25,16 @@ interface Newcomer {
   readonly folder_mb: number
 }
 
-const { values } = parseArgs({ options: { clones: { type: 'string', default: '5' } } })
+const { values } = parseArgs({
+  options: { clones: { type: 'string', default: '5' }, 'bare-root': { type: 'boolean', default: false } },
+})
+if (values['bare-root']) {
+  const took_s = await fromBareRoot()
+  console.log(
+    `from git clone to "Strowger is up" in a bare root: ${took_s.toFixed(1)} s (limit ${LIMITS.clone_to_up_s})`,
+  )
+  process.exit(took_s > LIMITS.clone_to_up_s ? 1 : 0)
+}
 const count = Number(values.clones)
 if (!Number.isInteger(count) || count < 1) throw new Error('--clones takes a number from 1')
 const reference_cpu_s = cpuOf('gcc', ['-O2', '-w', '-c', '-o', '/dev/null', join(TREE, LARGEST)], TREE)
