@@ -8,8 +8,12 @@ const LONG_CPU_MS = 20_000
 const GROUP_MS = 90_000
 const PLATFORM_GROUP_MS = 180_000
 
-/** Areas whose files may share a process. All other files test with processes and signals. */
-const SHARED = /^test\/(unit|conformance\/(control|edge|markup))\//
+/** A group of stories with platforms of their own, one after the other, ends early enough to be placed anywhere. */
+const STORIES_GROUP_MS = 60_000
+
+/** Folders whose files may share a process. All other files test with processes and signals. */
+const SHARED = /^test\/(unit|conformance|flows|adversary)\//
+const STORIES = /^test\/(flows|adversary)\//
 /** What a file says that wants a process, and so a platform, of its own. */
 const OWN_PROCESS = /#own-process/
 /** Stories on one platform share a process (docs/testing.md). */
@@ -34,7 +38,7 @@ export function testsBelow(folder) {
 }
 
 /** The part of the tree that a test is about, such as core/domain or control. */
-const areaOf = file => /^test\/[^/]+\/(core\/[^/]+|[^/]+)/.exec(file)?.[1] ?? file
+const areaOf = file => (STORIES.test(file) ? 'stories' : (/^test\/[^/]+\/(core\/[^/]+|[^/]+)/.exec(file)?.[1] ?? file))
 
 /**
  * Returns the groups of files that share a process, each with the time that it is expected to take. The files of a
@@ -60,7 +64,7 @@ export function groupsOf(
       continue
     }
     const area = platform ? 'platform' : areaOf(file)
-    const most_ms = platform ? PLATFORM_GROUP_MS : GROUP_MS
+    const most_ms = { platform: PLATFORM_GROUP_MS, stories: STORIES_GROUP_MS }[area] ?? GROUP_MS
     const open = begun.get(area) ?? []
     let group = open.find(({ expected_ms }) => expected_ms + file_ms <= most_ms)
     if (group === undefined) {

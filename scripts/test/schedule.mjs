@@ -3,7 +3,7 @@
 import { cpus } from 'node:os'
 
 /** Even groups that only wait need memory, ports and moments of a core. */
-const MOST_PER_CORE = 5
+const MOST_PER_CORE = 6
 /** A group that keeps this part of a core busy waits for no peer or timer. */
 const WORKING_LOAD = 0.75
 /** Live groups at once may keep this part of the machine busy, by their expected times: each has bursts. */

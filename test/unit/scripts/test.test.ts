@@ -78,6 +78,11 @@ t.test('unit tests of one area share a process, unless they touch the process or
     { [A]: 120_000, [B]: 120_000, [FLOW]: 20_000 },
   )
   t.same(long, [[A, FLOW], [B], [STATE]], 'a short story joins the first platform that has time for it')
+  const stories = ['test/flows/a.test.ts', 'test/adversary/b.test.ts', FLOW]
+  const little = { expected_cpu_ms: () => 5_000, read: () => '' }
+  const together = (ms: number) => groupsOf(stories, () => ms, little).map(({ files }) => files)
+  t.same(together(20_000), [stories], 'stories with platforms of their own, one after the other')
+  t.same(together(30_000), [stories.slice(0, 2), [FLOW]], 'but not for long')
   t.same(groups({ [B]: `const path = process.env['PATH']` })[0], [A, B], 'reading is not changing')
   t.same(groups({ [B]: `import { execFile } from 'node:child_process'` })[0], [A, B], 'a program that ends is none')
 })
@@ -105,8 +110,8 @@ t.test('files with live calls start while the machine has room for them, one aft
   t.equal(next([long, short], [long, short], 1), short, 'more work would make calls late; one that waits fits')
   t.equal(next([half, short], [half, half, half], 1), short)
   t.equal(next([long, half, short], Array(3).fill(half), 1), short)
-  t.equal(next([short], Array(9).fill(short), 1), short, 'many wait beside each other')
-  t.equal(next([short], Array(10).fill(short), 1), undefined, 'memory and ports are bounded')
+  t.equal(next([short], Array(11).fill(short), 1), short, 'many wait beside each other')
+  t.equal(next([short], Array(12).fill(short), 1), undefined, 'memory and ports are bounded')
   t.equal(next([timed('test/cluster/a.test.ts', 60_000)], [half, half, half], 1), undefined, 'machines are live too')
 })
 
