@@ -4,6 +4,9 @@ import { isIPv6 } from 'node:net'
 import { decodeG711, encodeG711, type G711, levelDbm0, sounding, tone, toneLevelDbm0 } from './audio.ts'
 import { PATIENCE_MS } from './wait.ts'
 
+/** The packets that wait while this process gets no CPU: the default loses them after five seconds. */
+const KEPT_BYTES = 2 ** 20
+
 /**
  * An RTP endpoint for tests: it sends and receives real packets on 127.0.0.1, paced by the clock as a telephone does.
  */
@@ -429,7 +432,8 @@ export class RtpPeer {
 
 export async function openRtpPeer(options: PeerOptions = {}): Promise<RtpPeer> {
   const { address = '127.0.0.1', port = 0 } = options
-  const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4')
+  const type = isIPv6(address) ? 'udp6' : 'udp4'
+  const socket = createSocket({ type, recvBufferSize: KEPT_BYTES })
   socket.bind(port, address)
   await once(socket, 'listening')
   return new RtpPeer(socket, options)
