@@ -47,16 +47,15 @@ export async function startPostgres(making: Making): Promise<PostgresServer> {
   const init = ['-D', data, '-U', 'strowger', '-A', 'trust', '--no-sync', '--no-instructions', ...locale]
   const copy = ['-D', data, '-U', 'strowger', '-h', '127.0.0.1', '-p', `${standby_of}`, '-R', '--no-sync', '-c', 'fast']
   const [program, words] = standby_of === undefined ? ['initdb', init] : ['pg_basebackup', copy]
-  await promisify(execFile)(join(bin, program), words, { ...user, cwd: folder })
-  prepare?.(data)
   const all = { listen_addresses: '127.0.0.1', port, unix_socket_directories: folder, ...settings }
   const given = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   let server: ChildProcess | null = null
   const run = async (): Promise<void> => {
-    // The kernel ends the server with this process, which may be killed.
+    // The kernel ends the server with this process, which may be killed. Ctrl-C is for this process alone.
     const started = spawn('setpriv', ['--pdeathsig', 'QUIT', join(bin, 'postgres'), '-D', data, ...given], {
       ...user,
       cwd: folder,
+      detached: true,
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     server = started
@@ -70,6 +69,8 @@ export async function startPostgres(making: Making): Promise<PostgresServer> {
     rmSync(folder, { recursive: true, force: true })
   }
   try {
+    await promisify(execFile)(join(bin, program), words, { ...user, cwd: folder })
+    prepare?.(data)
     await run()
   } catch (error) {
     await remove()

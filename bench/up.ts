@@ -74,7 +74,9 @@ export async function startIn(
   }
   const server = DRACHTIO_PROGRAM && (await startDrachtioServer(DRACHTIO_PROGRAM, own, await lowPort()))
   const env = { ...own, ...(server ? server.env : {}) }
-  const up = spawn(process.execPath, [main, 'up'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  // The kernel ends it with this process, which may be killed; Ctrl-C reaches this process alone, which then ends it.
+  const words = ['--pdeathsig', 'KILL', process.execPath, main, 'up']
+  const up = spawn('setpriv', words, { env, stdio: ['ignore', 'pipe', 'inherit'], detached: true })
   const halt = async (): Promise<void> => {
     if (up.exitCode === null && up.signalCode === null) {
       const ended = once(up, 'exit')

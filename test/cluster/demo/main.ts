@@ -1,13 +1,17 @@
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline/promises'
+import { SERVER_FOLDER } from '../../../bench/postgres-server.ts'
 import { type Made, startUp } from '../../../bench/up.ts'
 import { runCommand } from '../../support/command-line.ts'
 import { ownServer } from '../../support/postgres.ts'
 import { until } from '../../support/wait.ts'
 
 // `npm run cluster:demo`: two machines on loopback addresses share a PostgreSQL that this program starts. It places
-// calls on both, kills one of them, and shows what survives. It leaves nothing behind, also after Ctrl-C.
+// calls on both, kills one of them, and shows what survives. It leaves nothing behind, also after Ctrl-C and kill -9.
 
 const HOSTS = ['127.0.0.2', '127.0.0.3'] as const
 /** A sandbox number that answers and plays a tone until it is hung up. */
@@ -19,10 +23,46 @@ type Machine = Awaited<ReturnType<typeof startUp>>
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
 const undos: (() => Promise<unknown> | unknown)[] = []
+let interrupted = false
+let cleaning: Promise<void> | null = null
 
 /** Ends what was started, the last first. */
-async function cleanUp(): Promise<void> {
-  for (let undo = undos.pop(); undo; undo = undos.pop()) await undo()
+function cleanUp(): Promise<void> {
+  const undoAll = async (): Promise<void> => {
+    for (let undo = undos.pop(); undo; undo = undos.pop()) await undo()
+  }
+  cleaning ??= undoAll()
+  return cleaning
+}
+
+function goOn(): void {
+  if (interrupted) throw new Error('interrupted')
+}
+
+/** Starts something, and ends it at the end, also when that comes while it starts. */
+async function started<T>(start: () => Promise<T>, end: (made: T) => Promise<unknown>): Promise<T> {
+  goOn()
+  const starting = start()
+  undos.push(() => starting.then(end, () => undefined))
+  const made = await starting
+  goOn()
+  return made
+}
+
+/** Waits for the end of its standard input, which is that of this process, and removes what is left. */
+const HEIR =
+  'cat; sleep 1; for i in 1 2 3 4 5; do rm -rf -- "$1" "$2"-*; sleep 1; [ -z "$(ls -d -- "$1" "$2"-* 2>/dev/null)" ] && exit; done'
+
+/** Makes the folder of all that the demo writes. A process that outlives this one removes it. */
+function makeFolder(): void {
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-demo-'))
+  // A server of another user has its folder in it, or in memory.
+  chmodSync(folder, 0o711)
+  process.env['TMPDIR'] = folder
+  const in_memory = `/dev/shm/${SERVER_FOLDER}${process.pid}`
+  const words = ['-c', HEIR, 'sh', folder, in_memory]
+  spawn('sh', words, { detached: true, stdio: ['pipe', 'ignore', 'ignore'] }).unref()
+  undos.push(() => rmSync(folder, { recursive: true, force: true }))
 }
 
 async function api(
@@ -55,20 +95,29 @@ async function status(machine: Machine, env: Readonly<Record<string, string>>): 
 async function turn(what: string): Promise<void> {
   if (!process.stdin.isTTY) return
   const asking = createInterface({ input: process.stdin, output: process.stdout })
+  asking.once('SIGINT', interrupt)
   await asking.question(`\nEnter: ${what} `)
   asking.close()
 }
 
 async function demo(): Promise<void> {
+  makeFolder()
   say('PostgreSQL starts …')
-  const server = await ownServer(undo => undos.push(undo))
+  const server = await started(
+    () => ownServer(undo => undos.push(undo)),
+    () => Promise.resolve(),
+  )
   const env = { STROWGER_DATABASE_URL: server.url, STROWGER_MASTER_KEY: randomBytes(32).toString('hex') }
   const machines: Machine[] = []
   for (const host of HOSTS) {
     say(`the machine on ${host} starts …`)
-    const machine = await startUp('cluster', { ...env, STROWGER_HOST: host, STROWGER_LOG: 'fatal' })
-    undos.push(() => machine.stop())
-    machines.push(machine)
+    const settings = { ...env, STROWGER_HOST: host, STROWGER_LOG: 'fatal' }
+    machines.push(
+      await started(
+        () => startUp('cluster', settings),
+        machine => machine.stop(),
+      ),
+    )
   }
   const [one, two] = machines
   if (!one || !two) throw new Error('there are two machines')
@@ -114,13 +163,15 @@ async function demo(): Promise<void> {
 
 const sayOver = (): void => say('\nall is stopped, and the folders are removed.')
 
-let interrupted = false
-process.once('SIGINT', () => {
+function interrupt(): void {
+  if (interrupted) return
   interrupted = true
+  say('\nstops …')
   void cleanUp()
     .then(sayOver)
     .then(() => process.exit(130))
-})
+}
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt)
 demo()
   .finally(cleanUp)
   .then(
