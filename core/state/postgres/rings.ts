@@ -3,13 +3,10 @@ import { type BusBridge, SHARED_TOPICS, type Topic } from '../../runtime/bus.ts'
 import { type Clock, systemClock } from '../../runtime/clock.ts'
 import type { Host } from '../../runtime/database-url.ts'
 import { GatheredRings, topicsIn } from '../../runtime/gathered-rings.ts'
+import { ANSWER_MS, KeptLink } from '../../runtime/kept-link.ts'
 import type { Log } from '../../runtime/log.ts'
 
 const CHANNEL = 'strowger_rings'
-const AGAIN_MS = 1000
-/** A server that vanished says nothing, so it is asked. */
-const ASK_MS = 5000
-const ANSWER_MS = 5000
 
 interface Settings {
   readonly hosts: readonly Host[]
@@ -23,23 +20,31 @@ interface Settings {
  * topics ring here.
  */
 export class PostgresRings implements BusBridge {
-  readonly #settings: Settings
+  readonly #hosts: readonly Host[]
   readonly #clock: Pick<Clock, 'after' | 'every'>
-  readonly #ask: { cancel(): void }
+  readonly #kept: KeptLink<Client>
   readonly #rings: GatheredRings
-  /** The connection that listens. */
-  #client: Client | null = null
-  #closed = false
-  #told_lost = false
-  #connecting: Promise<void>
   #hear: (topic: Topic) => void = () => undefined
 
-  constructor(settings: Settings) {
-    this.#settings = settings
-    this.#clock = settings.clock ?? systemClock
-    this.#rings = new GatheredRings(this.#clock, topics => this.#notify(topics))
-    this.#ask = this.#clock.every(ASK_MS, () => this.#send('select 1'))
-    this.#connecting = this.#connect()
+  constructor({ hosts, log, clock = systemClock }: Settings) {
+    this.#hosts = hosts
+    this.#clock = clock
+    this.#rings = new GatheredRings(clock, topics => this.#notify(topics))
+    this.#kept = new KeptLink(
+      {
+        open: lost => this.#open(lost),
+        ask: client => client.query('select 1'),
+        destroy,
+        end: client => this.#end(client),
+        ready: () => {
+          for (const topic of SHARED_TOPICS) this.#hear(topic)
+          this.#rings.flush()
+        },
+        away: why => log.warn({ why }, 'other machines cannot be woken: changes take longer to reach them'),
+        back: () => log.info('other machines can be woken again'),
+      },
+      clock,
+    )
   }
 
   ring(topic: Topic): void {
@@ -50,61 +55,47 @@ export class PostgresRings implements BusBridge {
     this.#hear = listener
   }
 
-  async close(): Promise<void> {
-    this.#closed = true
-    this.#ask.cancel()
-    await this.#connecting
-    const client = this.#client
-    this.#client = null
-    if (!client) return
-    const late = this.#clock.after(ANSWER_MS, () => destroy(client))
-    await client.end().catch(() => destroy(client))
-    late.cancel()
+  close(): Promise<void> {
+    return this.#kept.close()
   }
 
   #notify(topics: readonly Topic[]): boolean {
-    if (!this.#client) return false
-    this.#send('select pg_notify($1, $2)', [CHANNEL, topics.join(' ')])
+    const client = this.#kept.current
+    if (client === null) return false
+    // Nothing waits for it. A connection that fails it is given up.
+    const told = client.query('select pg_notify($1, $2)', [CHANNEL, topics.join(' ')])
+    told.catch(error => this.#kept.giveUp(client, error))
     return true
   }
 
-  /** Runs a statement without waiting for it. A connection that fails it is given up. */
-  #send(text: string, values: readonly string[] = []): void {
-    const client = this.#client
-    client?.query(text, [...values]).catch(() => destroy(client))
-  }
-
-  async #connect(): Promise<void> {
+  /** Connects to the first server that lets us listen. A standby does not. */
+  async #open(lost: (why: unknown) => void): Promise<Client> {
     const found: string[] = []
-    for (const host of this.#settings.hosts) {
-      if (this.#closed) return
+    for (const host of this.#hosts)
       try {
-        await this.#listen(host)
-        return
+        return await this.#listen(host, lost)
       } catch (error) {
         found.push(`${host.name}: ${(error as Error).message}`)
       }
-    }
-    this.#lost(found.join('; '))
+    throw new Error(found.join('; '))
   }
 
-  /** Connects to a server and listens. A standby refuses that. */
-  async #listen({ url }: Host): Promise<void> {
+  async #listen({ url }: Host, lost: (why: unknown) => void): Promise<Client> {
     const client = new Client({
       connectionString: url,
       application_name: 'strowger rings',
       connectionTimeoutMillis: ANSWER_MS,
       query_timeout: ANSWER_MS,
       keepAlive: true,
+      // What is sent does not wait for the reply before.
+      pipeline: true,
     })
     // The socket closes after an error, too.
     client.on('error', () => undefined)
-    let ended = false
+    let [listens, ended] = [false, false]
     client.once('end', () => {
       ended = true
-      if (this.#client !== client) return
-      this.#client = null
-      this.#lost('the connection was lost')
+      if (listens) lost(null)
     })
     let own: unknown
     client.on('notification', ({ processId, payload = '' }) => {
@@ -116,25 +107,18 @@ export class PostgresRings implements BusBridge {
       own = (await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
       await client.query(`listen ${CHANNEL}`)
       if (ended) throw new Error('the connection was lost')
+      listens = true
+      return client
     } catch (error) {
       destroy(client)
       throw error
     }
-    this.#client = client
-    if (this.#told_lost) this.#settings.log.info('other machines can be woken again')
-    this.#told_lost = false
-    for (const topic of SHARED_TOPICS) this.#hear(topic)
-    this.#rings.flush()
   }
 
-  #lost(why: string): void {
-    if (this.#closed) return
-    if (!this.#told_lost)
-      this.#settings.log.warn({ why }, 'other machines cannot be woken: changes take longer to reach them')
-    this.#told_lost = true
-    this.#clock.after(AGAIN_MS, () => {
-      this.#connecting = this.#connect()
-    })
+  async #end(client: Client): Promise<void> {
+    const late = this.#clock.after(ANSWER_MS, () => destroy(client))
+    await client.end().catch(() => destroy(client))
+    late.cancel()
   }
 }
 
