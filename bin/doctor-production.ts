@@ -16,14 +16,18 @@ export function productionWarnings(settings: Settings): string[] {
     log_level,
     smtp_url,
     print_secrets,
+    roles,
   } = settings
   if (isLoopback(host))
     return [`STROWGER_HOST=${host}: only this machine reaches it; the warnings for a public service are left out`]
   const encrypted = base_url.startsWith('https:')
-  const proxied = encrypted && https_port === null
+  const proxied = encrypted && https_port === null && roles.has('control')
   const { allow_private_webhooks, allow_private_peers } = settings
   const checks: readonly (readonly [boolean, string])[] = [
-    [sandbox, 'the sandbox carrier runs, and plays the network for projects in the sandbox: STROWGER_SANDBOX=off'],
+    [
+      sandbox && roles.has('edge') && roles.has('signaling'),
+      'the sandbox carrier runs, and plays the network for projects in the sandbox: STROWGER_SANDBOX=off',
+    ],
     [
       !encrypted,
       `${base_url} sends keys and passwords in clear: set STROWGER_HTTPS_PORT, or put HTTPS before it and set STROWGER_BASE_URL`,
@@ -33,7 +37,7 @@ export function productionWarnings(settings: Settings): string[] {
       'limits count everybody behind the proxy as one client: name it in STROWGER_TRUSTED_PROXIES',
     ],
     [
-      tls === null && acme === null,
+      tls === null && acme === null && roles.has('edge'),
       'SIP over TLS shows a certificate of our own, which no peer trusts: set STROWGER_TLS_CERT and _KEY, or STROWGER_ACME_NAMES',
     ],
     [domain === 'localhost', "trunks' signaling names end in localhost: set STROWGER_DOMAIN"],

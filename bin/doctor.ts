@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Command } from 'commander'
+import { ROLES, rolesInRow } from '../core/domain/machines/roles.ts'
 import { visible } from '../core/domain/text/visible.ts'
 import { runBare } from '../core/runtime/bare-child.ts'
 import { addressesOf, readSettings, type Settings } from '../core/runtime/config.ts'
@@ -11,6 +12,7 @@ import { TREE } from '../core/runtime/tree.ts'
 import { failure, openState, type State } from '../core/state/index.ts'
 import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
 import { differingSettings, listMachines } from '../core/state/nodes/machines.ts'
+import { machinesWithControl } from '../core/state/nodes/task-lease-rows.ts'
 import { features } from '../native/index.ts'
 import { painted, toneOf } from './colour.ts'
 import { configurationLines } from './config.ts'
@@ -60,26 +62,44 @@ async function rows(config: Settings): Promise<Finding[]> {
   }
 }
 
-/** Checks that machines which share the database were started with the same settings. */
+/** Checks that the machines which share the database run, do all the work, and have the same settings. */
 async function agreement(state: State, { data_dir }: Settings): Promise<Finding[]> {
   const machines = await listMachines(state.db)
   const { machine_id } = machineOf(data_dir)
   const own = machines.find(({ id }) => id === machine_id)
   if (!own || machines.length < 2) return []
+  // What runs here, the check of the ports says.
+  const living = new Set([machine_id, ...(await machinesWithControl(state.db, state.clock.now()))])
+  const silent = machines.filter(({ id }) => !living.has(id)).map(({ id, host }) => `${id} (${host})`)
+  const roles = new Set(machines.filter(({ id }) => living.has(id)).flatMap(row => [...rolesInRow(row)]))
+  const undone = ROLES.filter(role => !roles.has(role))
   const differs = machines.flatMap(({ id, settings }) => {
     const names = differingSettings(own.settings, settings)
     return names.length === 0 ? [] : [`${id} has other values of ${names.join(', ')}`]
   })
-  return [{ what: 'the machines have the same settings', ok: differs.length === 0, mend: differs.join('; ') }]
+  return [
+    { what: 'the machines have the same settings', ok: differs.length === 0, mend: differs.join('; ') },
+    {
+      what: `the ${machines.length} machines that share the database run`,
+      ok: silent.length === 0,
+      mend: `no sign of life of ${silent.join(', ')}: start it; a machine that never returns is forgotten after 30 days`,
+    },
+    {
+      what: 'for each role a machine runs',
+      ok: undone.length === 0,
+      mend: `no machine that runs is ${undone.join(' or ')}: see STROWGER_ROLES`,
+    },
+  ]
 }
 
 /** Checks that the ports are free. While the platform runs, it holds them itself. */
 async function ports(config: Settings): Promise<Finding[]> {
+  const { roles } = config
   const running = runningSupervisor(config.run_dir)
   if (running !== null)
     return [{ what: `the platform runs (process ${running}) and holds its ports`, ok: true, mend: '' }]
   // A drachtio-server holds the SIP ports.
-  const embedded = config.drachtio === null
+  const embedded = config.drachtio === null && roles.has('edge')
   const sip: [string, number, string][] = [
     ['SIP over TCP', config.sip_port, 'STROWGER_SIP_PORT'],
     ['SIP over TLS', config.sips_port, 'STROWGER_SIPS_PORT'],
@@ -109,11 +129,15 @@ async function ports(config: Settings): Promise<Finding[]> {
           },
         ]
       : []),
-    {
-      what: `RTP port ${config.rtp_ports.first} is free`,
-      ok: await free(udpPortFree, config.rtp_ports.first),
-      mend: 'free the range or set STROWGER_RTP_PORTS',
-    },
+    ...(roles.has('media')
+      ? [
+          {
+            what: `RTP port ${config.rtp_ports.first} is free`,
+            ok: await free(udpPortFree, config.rtp_ports.first),
+            mend: 'free the range or set STROWGER_RTP_PORTS',
+          },
+        ]
+      : []),
   ]
 }
 
@@ -144,9 +168,7 @@ async function examine(config: Settings, found: Installation): Promise<Finding[]
       ok: existsSync(join(TREE, 'native/build/Release/media.node')),
       mend: 'run: npm run setup',
     },
-    { what: 'espeak-ng speaks', ok: await commandWorks('espeak-ng', '--version'), mend: 'apt-get install espeak-ng' },
-    ...(config.g729 ? [g729()] : []),
-    heard(config.stt),
+    ...(config.roles.has('media') ? await sounds(config) : []),
     folder(found),
     await addresses(config),
     // The owners of folders decide, and the first start makes them.
@@ -157,6 +179,13 @@ async function examine(config: Settings, found: Installation): Promise<Finding[]
     ...(await ports(config)),
   ]
 }
+
+/** What a machine needs that runs the sound of calls. */
+const sounds = async ({ g729: has_g729, stt }: Settings): Promise<Finding[]> => [
+  { what: 'espeak-ng speaks', ok: await commandWorks('espeak-ng', '--version'), mend: 'apt-get install espeak-ng' },
+  ...(has_g729 ? [g729()] : []),
+  heard(stt),
+]
 
 const g729 = (): Finding => ({
   what: 'libbcg729 transcodes G.729',

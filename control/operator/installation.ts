@@ -9,7 +9,8 @@ import {
   listMachines,
   type MachineRow,
 } from '../../core/state/nodes/machines.ts'
-import { LOST_AFTER_MS, listNodes, type NodeRow, SILENT_MACHINE_MS, setDraining } from '../../core/state/nodes/nodes.ts'
+import { LOST_AFTER_MS, listNodes, type NodeRow, setDraining } from '../../core/state/nodes/nodes.ts'
+import { machinesWithControl } from '../../core/state/nodes/task-lease-rows.ts'
 import { type Change, refuse } from '../http/reply.ts'
 import { Count64, Flag, Instant, list, listOf, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { presentCarrier, Registration } from './carrier-fields.ts'
@@ -49,6 +50,8 @@ const Machine = resource('OperatorMachine', {
 interface Seen {
   readonly nodes: readonly NodeRow[]
   readonly calls: ReadonlyMap<string, number>
+  /** The machines whose control process runs. */
+  readonly with_control: ReadonlySet<string>
   readonly configuration: Awaited<ReturnType<typeof configurationOfNodes>>
   /** The machine that answers; undefined when it was never started. */
   readonly own: MachineRow | undefined
@@ -57,9 +60,10 @@ interface Seen {
 
 function presentMachine(row: MachineRow, seen: Seen): Static<typeof Machine> {
   const roles = rolesInRow(row)
-  const needed = processesOf(roles)
   const nodes = seen.nodes.filter(({ machine_id }) => machine_id === row.id)
-  const processes = aliveKinds(nodes, row.id, seen.now_ms - LOST_AFTER_MS)
+  const since_ms = seen.now_ms - LOST_AFTER_MS
+  // Each machine has a control process, for its files at least.
+  const processes = [...(seen.with_control.has(row.id) ? CONTROL : []), ...aliveKinds(nodes, row.id, since_ms)].sort()
   const signaling = processes.includes('signaling') ? nodes.filter(isInService) : []
   const applied = signaling.map(({ id }) => seen.configuration.of.get(id) ?? 0)
   const last = [row.seen_at, ...nodes.map(({ heartbeat_at }) => heartbeat_at)].sort().at(-1) ?? row.seen_at
@@ -70,10 +74,7 @@ function presentMachine(row: MachineRow, seen: Seen): Static<typeof Machine> {
     sip_port: row.sip_port,
     roles: ROLES.filter(role => roles.has(role)),
     version: row.version,
-    state:
-      needed.length === 0
-        ? stateOfControl(row, seen.now_ms)
-        : stateOf(processes, needed, nodes, seen.now_ms - LOST_AFTER_MS),
+    state: stateOf(processes, [...CONTROL, ...processesOf(roles)], nodes, since_ms),
     here: row.id === seen.own?.id,
     processes,
     live_calls: nodes.reduce((sum, { id }) => sum + (seen.calls.get(id) ?? 0), 0),
@@ -83,6 +84,8 @@ function presentMachine(row: MachineRow, seen: Seen): Static<typeof Machine> {
     seen_at: last,
   }
 }
+
+const CONTROL = ['control'] as const
 
 /** How a machine stands whose processes have given a sign of life since `since_ms`. */
 function stateOf(
@@ -98,10 +101,6 @@ function stateOf(
   if (nodes.filter(isInService).some(({ draining_at }) => draining_at !== null)) return 'draining'
   return needed.every(kind => processes.includes(kind)) ? 'running' : 'impaired'
 }
-
-/** A machine that serves the APIs alone shows by its own word that it runs. */
-const stateOfControl = ({ seen_at }: MachineRow, now_ms: number): 'running' | 'down' =>
-  Date.parse(seen_at) >= now_ms - SILENT_MACHINE_MS ? 'running' : 'down'
 
 const isInService = ({ kind, lost_at }: NodeRow): boolean => kind === 'signaling' && lost_at === null
 
@@ -208,6 +207,7 @@ export const installation = [
       const seen: Seen = {
         nodes: await listNodes(db),
         calls: await liveCallsByNode(db),
+        with_control: await machinesWithControl(db, clock.now()),
         configuration: await configurationOfNodes(db),
         own: rows.find(({ id }) => id === machine_id),
         now_ms: clock.now(),

@@ -64,12 +64,23 @@ t.test('an edge, a machine for calls and a machine for the APIs are one platform
     t.same(
       shown.map(({ host, state, roles, processes }) => [host, state, ...roles, '/', ...processes].join(' ')).sort(),
       [
-        '127.0.0.2 running edge / edge',
-        '127.0.0.3 running signaling media / edge media signaling',
-        '127.0.0.4 running control /',
+        '127.0.0.2 running edge / control edge',
+        '127.0.0.3 running signaling media / control edge media signaling',
+        '127.0.0.4 running control / control',
       ],
     )
     t.equal(code, 0)
+    for (const w of [control, edge, calls]) {
+      const { stdout: examined } = await runCommand(['doctor', '--json'], { env: w.settings, state: w.state })
+      const { findings } = JSON.parse(examined) as { findings: { what: string; ok: boolean; mend: string }[] }
+      const said = findings.map(({ what }) => what)
+      t.same(
+        findings.filter(({ ok }) => !ok).map(({ what, mend }) => `${what}: ${mend}`),
+        [],
+      )
+      t.ok(said.includes('the 3 machines that share the database run'), said.join())
+      t.equal(said.includes('espeak-ng speaks'), w === calls, 'speech is of the machine that runs calls')
+    }
     for (const w of [edge, calls])
       t.equal((await w.manage('GET', '/trunks')).status, 404, 'the APIs are those of the machine with control')
     const { body } = await control.manage('GET', '/platform/endpoints')

@@ -4,6 +4,10 @@ import type { State } from '../index.ts'
 
 /** A task that one process does for all. Its holder renews the lease; when that stops, another process takes it. */
 
+/** The lease of the tasks that run in one process of the installation. */
+export const TASKS = 'reconcilers'
+const OF_MACHINE = `${TASKS} `
+
 /** How long a lease is valid without renewal. */
 export const TASK_LEASE_MS = 15_000
 
@@ -43,6 +47,20 @@ export const holdTask = (state: State, { name, holder, now, isGone }: TaskAsked)
       .execute()
     return { name, holder, term }
   })
+
+/** The lease of the tasks that run in one process of each machine, which is its control process. */
+export const tasksOf = ({ machine_id }: { readonly machine_id: string }): string => `${OF_MACHINE}${machine_id}`
+
+/** Returns the machines whose control process has given a sign of life: it holds its lease. */
+export async function machinesWithControl(db: Db, now_ms: number): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('task_lease')
+    .select('name')
+    .where('name', 'like', `${OF_MACHINE}%`)
+    .where('until', '>', iso(now_ms))
+    .execute()
+  return new Set(rows.map(({ name }) => name.slice(OF_MACHINE.length)))
+}
 
 /** Gives a lease back. Its row stays, because terms only rise. */
 export async function releaseTask(db: Db, name: string, holder: string): Promise<void> {

@@ -9,12 +9,6 @@ const RENEW_MS = 5000
 /** Ends before the lease that others see, because a run that begins at the last moment takes a while. */
 const HELD_MS = TASK_LEASE_MS - RENEW_MS
 
-/** The lease of the tasks that run in one process of the installation. */
-export const TASKS = 'reconcilers'
-
-/** The lease of the tasks that run in one process of each machine. */
-export const tasksOf = ({ machine_id }: Machine): string => `${TASKS} ${machine_id}`
-
 interface TaskLeaseOptions {
   readonly name: string
   readonly machine: Machine

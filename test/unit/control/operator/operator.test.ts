@@ -9,6 +9,7 @@ import { bumpConfiguration } from '../../../../core/state/configuration/bump.ts'
 import { openState } from '../../../../core/state/index.ts'
 import { listMachines, putMachine, seeMachine } from '../../../../core/state/nodes/machines.ts'
 import { askToDrain, registerNode } from '../../../../core/state/nodes/nodes.ts'
+import { tasksOf } from '../../../../core/state/nodes/task-lease-rows.ts'
 import { INSTALLATION, verifyChain } from '../../../../core/state/people/audit.ts'
 import { insertOrganization, insertProject } from '../../../../core/state/people/customers.ts'
 import { insertMember } from '../../../../core/state/people/organizations.ts'
@@ -488,6 +489,18 @@ t.test(
     await runs('mac_d', whole, w.clock.now() - 60_000)
     await put('mac_e', 'a', 'control')
     await put('mac_h', 'a', '')
+    await put('mac_i', 'a')
+    await runs('mac_i', whole)
+    await put('mac_j', 'a', 'control')
+    for (const id of [here, 'mac_b', 'mac_c', 'mac_e', 'mac_h', 'mac_f', 'mac_g']) {
+      const name = tasksOf({ machine_id: id })
+      const row = { holder: `${id} boot_1 1`, until: new Date(w.clock.now() + 3_600_000).toISOString(), term: 1 }
+      await db
+        .insertInto('task_lease')
+        .values({ name, ...row })
+        .onConflict(conflict => conflict.column('name').doUpdateSet(row))
+        .execute()
+    }
     await put('mac_f', 'a', 'edge control')
     await runs('mac_f', ['edge'])
     await put('mac_g', 'a', 'signaling media')
@@ -495,14 +508,20 @@ t.test(
     await w.state.transaction(bumpConfiguration)
     const { data } = (await ask('GET', '/machines')).body as { data: { id: string }[] }
     const of = (id: string) => data.find(one => one.id === id)
-    t.equal(data.length, 8)
-    t.match(of('mac_e'), { state: 'running', processes: [], roles: ['control'] }, 'it serves the APIs alone')
+    t.equal(data.length, 10)
+    t.match(of('mac_e'), { state: 'running', processes: ['control'], roles: ['control'] }, 'it serves the APIs alone')
     t.match(of('mac_h'), { state: 'running', roles: ['control'] }, 'as a version without roles says it')
-    t.match(of('mac_f'), { state: 'running', processes: ['edge'], roles: ['edge', 'control'] }, 'it needs no signaling')
+    t.match(
+      of('mac_f'),
+      { state: 'running', processes: ['control', 'edge'], roles: ['edge', 'control'] },
+      'it needs no signaling',
+    )
     t.match(of('mac_g'), { state: 'impaired', roles: ['signaling', 'media'] }, 'it cannot reach the edges of others')
-    t.match(of(here), { here: true, state: 'running', processes: ['edge', 'media', 'signaling'], other_settings: [] })
+    t.match(of(here), { here: true, state: 'running', processes: ['control', ...whole].sort(), other_settings: [] })
     t.match(of('mac_b'), { here: false, state: 'impaired', other_settings: ['STROWGER_DOMAIN'], live_calls: 0 })
     t.match(of('mac_c'), { state: 'draining', other_settings: [] })
+    t.match(of('mac_i'), { state: 'impaired', processes: ['edge', 'media', 'signaling'] }, 'its control does not run')
+    t.match(of('mac_j'), { state: 'down', processes: [] }, 'nor does this one, which serves the APIs alone')
     t.match(of('mac_d'), { state: 'down', processes: [], configuration_behind: 0 })
     const { revision } = await db.selectFrom('configuration').select('revision').executeTakeFirstOrThrow()
     t.match(of(here), { configuration_behind: revision }, 'its signaling has applied nothing')
