@@ -1,11 +1,13 @@
 import { ending } from '../../core/domain/calls/endings.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { admitCall, callsOfNode, endLostCall, writeCall } from '../../core/state/calls/running-calls.ts'
+import { freeCallbacks } from '../../core/state/delivery/outbox-delivery.ts'
 import { failure, isPassing, openState, type State } from '../../core/state/index.ts'
 import { endCallsOfLostNodes, NodeWatch, registerNode } from '../../core/state/nodes/nodes.ts'
 import { appendAudit, INSTALLATION } from '../../core/state/people/audit.ts'
 import { callOf, requestOf, type Sizes } from '../admission/data.ts'
 import { seeded } from '../random.ts'
+import { AGAIN_MS, deliver, insistently, rest } from './crash-deliveries.ts'
 
 // A process of `npm run bench -- cluster --only crashes`: it admits, answers and ends calls, and writes to the audit
 // trail, at random, until it is killed. It tells what the state has acknowledged.
@@ -21,26 +23,20 @@ export interface WorkerTask {
 
 export type Acknowledged =
   | { readonly did: 'began' | 'admitted' | 'refused' | 'answered' | 'ended' | 'audited'; readonly id: string }
+  /** The id is what `deliver` says. */
+  | { readonly did: 'delivered'; readonly id: string }
   | { readonly did: 'erred'; readonly id: string }
 
 const MOST_RUNNING = 12
-const AGAIN_MS = 50
+/** Each call reports its beginning, its answer and its end to this URL. */
+const REPORTS = {
+  status_callback: 'https://callbacks.bench.test/calls',
+  status_callback_events: ['initiated', 'answered', 'completed'],
+}
 /** Runs of one process at most. */
 const CALLS_OF_RUN = 100_000
 
 const tell = (did: Acknowledged['did'], id: string): void => void process.send?.({ did, id } satisfies Acknowledged)
-const rest = (): Promise<void> => new Promise(resolve => setTimeout(resolve, AGAIN_MS))
-
-/** Repeats what the state could not take for a while, as calls do. */
-async function insistently<T>(work: () => Promise<T>): Promise<T> {
-  for (;;)
-    try {
-      return await work()
-    } catch (error) {
-      if (!isPassing(error)) throw error
-      await rest()
-    }
-}
 
 async function run(state: State, { sizes, machine_id, run, seed }: WorkerTask): Promise<never> {
   const random = seeded(seed)
@@ -52,12 +48,16 @@ async function run(state: State, { sizes, machine_id, run, seed }: WorkerTask): 
   const dead = (row: { readonly id: string; readonly machine_id: string }) =>
     row.machine_id === machine_id && row.id !== node_id
   await insistently(() => endCallsOfLostNodes(state, state.clock, new NodeWatch(), { dead }))
+  const deliverer = `${machine_id} ${run}`
+  await insistently(() => freeCallbacks(state.db, by => by.startsWith(`${machine_id} `) && by !== deliverer))
   tell('began', node_id)
   const running = new Map<string, boolean>()
   let next = run * CALLS_OF_RUN
   const admit = async (): Promise<void> => {
     const request = { ...requestOf(next++, sizes), node_id }
-    const asked = { call: callOf(request), requests: [request], verstat: null, now_ms: now() }
+    const call = callOf(request)
+    const reporting = { ...call, request: JSON.stringify({ ...JSON.parse(call.request ?? '{}'), ...REPORTS }) }
+    const asked = { call: reporting, requests: [request], verstat: null, now_ms: now() }
     // A caller is not asked again: whether the call was admitted may be unknown.
     const admitted = await admitCall(state.db, asked).catch(error => {
       if (!isPassing(error)) throw error
@@ -98,7 +98,8 @@ async function run(state: State, { sizes, machine_id, run, seed }: WorkerTask): 
     const [sid, answered] = [...running][Math.floor(random() * running.size)] ?? []
     const draw = random()
     if (step % 50 === 0) await sweep()
-    if (draw < 0.1) await audit()
+    if (draw < 0.05) await audit()
+    else if (draw < 0.15) await deliver(state, deliverer, id => tell('delivered', id))
     else if (sid === undefined || (draw < 0.5 && running.size < MOST_RUNNING)) await admit()
     else if (!answered && draw < 0.75) await answer(sid)
     else await end(sid, answered ?? false)

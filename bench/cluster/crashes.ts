@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { freeCallbacks } from '../../core/state/delivery/outbox-delivery.ts'
 import { isPassing, openState, type State } from '../../core/state/index.ts'
 import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
 import { endCallsOfLostNodes, NodeWatch } from '../../core/state/nodes/nodes.ts'
@@ -10,10 +11,11 @@ import { fillState, type Sizes } from '../admission/data.ts'
 import { startPostgres } from '../postgres-server.ts'
 import { seeded } from '../random.ts'
 import { freePort } from '../up.ts'
+import { deliver, outOfOrder } from './crash-deliveries.ts'
 import type { Acknowledged, WorkerTask } from './crash-worker.ts'
 
 // Histories of calls whose processes are killed, and whose database server breaks off, at random moments. After each
-// step the invariants of the rows hold, and what the state acknowledged is there.
+// step the invariants of the rows hold, and what the state acknowledged is there. Callbacks of a call arrive in order.
 
 const SIZES: Sizes = { trunks: 2, sources: 10, rules: 10, rates: 10 }
 /** Both bind: the trunks together may have more calls than the project. */
@@ -84,7 +86,7 @@ class CrashRun {
   readonly #random: () => number
   readonly #workers: ChildProcess[] = []
   readonly #acknowledged: Record<Acknowledged['did'], string[]> = {
-    ...{ began: [], admitted: [], refused: [], answered: [], ended: [], audited: [], erred: [] },
+    ...{ began: [], admitted: [], refused: [], answered: [], ended: [], audited: [], delivered: [], erred: [] },
   }
   readonly #broken = new Set<string>()
   readonly #most = { trunk: 0, project: 0 }
@@ -192,6 +194,24 @@ class CrashRun {
     this.#looks++
   }
 
+  /** Another machine delivers what the last processes had taken. Callbacks of a call arrive in order, and all of them. */
+  async #deliverRest(): Promise<void> {
+    const { db } = this.#state
+    const { delivered } = this.#acknowledged
+    await freeCallbacks(db, () => true)
+    while ((await deliver(this.#state, 'another machine', id => delivered.push(id))) > 0);
+    const wrong = outOfOrder(delivered)
+    if (wrong.length > 0) this.#broken.add(`callbacks of ${wrong.length} calls came out of order, such as ${wrong[0]}`)
+    const told = await db
+      .selectFrom('outbox')
+      .select(eb => eb.fn.countAll<number>().as('rows'))
+      .executeTakeFirstOrThrow()
+    const arrived = new Set(delivered.map(id => JSON.stringify(JSON.parse(id).slice(0, 2)))).size
+    if (arrived !== Number(told.rows)) this.#broken.add(`${arrived} of ${told.rows} callbacks arrived`)
+    const ended = this.#acknowledged.ended.length
+    if (arrived < ended) this.#broken.add(`${ended} calls ended, and only ${arrived} callbacks arrived`)
+  }
+
   /** After the last crash another machine ends what is left. All that was acknowledged must be there, once. */
   async #settle(): Promise<void> {
     const state = this.#state
@@ -199,6 +219,7 @@ class CrashRun {
     await Promise.all(this.#workers.map(worker => worker.exitCode ?? worker.signalCode ?? once(worker, 'close')))
     await endCallsOfLostNodes(state, state.clock, new NodeWatch(), { dead: () => true })
     await this.#look()
+    await this.#deliverRest()
     const ids = async (rows: Promise<readonly { readonly id: string | null }[]>): Promise<ReadonlySet<string>> =>
       new Set((await rows).flatMap(({ id }) => id ?? []))
     const calls = await ids(db.selectFrom('call').select('sid as id').execute())

@@ -3,7 +3,8 @@ import type { State } from '../../core/state/index.ts'
 import { freePort } from '../up.ts'
 import { openWire, type Wire } from '../wire.ts'
 import { awaitEnds, countOf, reasons, watchAge, wrongRows } from './left.ts'
-import { allReady, type Carried, carry, listed, type Machine, onTwoMachines } from './two-machines.ts'
+import { type Strain, watchStrain } from './strain.ts'
+import { allReady, type Carried, carry, listed, type Machine, onTwoMachines, refusedByLoad } from './two-machines.ts'
 
 // Two machines whose wall clocks are two hours apart lose their ways to the database and to each other, one after the
 // other. Calls go on but for those of a machine that reaches nobody; none is ended or charged twice, or not at all.
@@ -57,6 +58,7 @@ export async function partitions(seconds: number, rate: number): Promise<boolean
     { clock_ms: -HOUR_MS, by_wire: false },
     { clock_ms: HOUR_MS, by_wire: true },
   ] as const
+  const strain = await watchStrain()
   return onTwoMachines(settings, async (machines, state) => {
     const database = machines[1]?.way
     if (!database) throw new Error('the second machine has no way that can break')
@@ -67,13 +69,14 @@ export async function partitions(seconds: number, rate: number): Promise<boolean
       for (const fault of FAULTS) {
         await allReady(machines)
         const carried = await under(fault, machines, { database, links }, { seconds, rate })
-        const wrong = judge(fault, carried)
+        const wrong = judge(fault, carried, strain)
         good &&= wrong.length === 0
         const failed = carried.map(one => one.failed).join(' and ')
         const why = carried.flatMap(({ failures }, at) =>
           failures.map(one => `machine ${at + 1}, ${when(one.placed_ms)}: ${one.why}`),
         )
-        console.log(`${fault.name} for ${seconds} s: ${failed} of ${carried[0]?.calls} calls failed${listed(why)}`)
+        const of = `${failed} of ${carried[0]?.calls} calls failed`
+        console.log(`${fault.name} for ${seconds} s: ${of}${strain.told()}${listed(why)}`)
         for (const sentence of wrong) console.log(`  WRONG: ${sentence}`)
         await awaitEnds(state, LIMIT_MS)
       }
@@ -89,7 +92,7 @@ export async function partitions(seconds: number, rate: number): Promise<boolean
     for (const { reason, count } of await reasons(state)) console.log(`  ${count} calls ended with ${reason}`)
     for (const sentence of wrong) console.log(`  ${sentence}`)
     return good && wrong.length === 0
-  })
+  }).finally(() => strain.stop())
 }
 
 const when = (placed_ms: number | null): string =>
@@ -123,11 +126,12 @@ async function under(
   return Promise.all(loads)
 }
 
-/** Says what should not have failed, in sentences. */
-function judge({ cuts, refuses }: Fault, carried: readonly Carried[]): readonly string[] {
-  const [first, second] = carried.map(({ failures, failed }) => {
-    const refused = failures.filter(({ why }) => why.startsWith('503')).length
-    return { refused, cut: failed - refused }
+/** Says what should not have failed, in sentences. What was refused while the machine stood still is no fault. */
+function judge({ cuts, refuses }: Fault, carried: readonly Carried[], strain: Strain): readonly string[] {
+  const [first, second] = carried.map(load => {
+    const refused = load.failures.filter(({ why }) => why.startsWith('503'))
+    const by_load = refused.filter(failure => refusedByLoad(load, failure, strain))
+    return { refused: refused.length - by_load.length, cut: load.failed - refused.length }
   })
   const failed = first ? first.refused + first.cut : 0
   return [

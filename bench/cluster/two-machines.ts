@@ -10,6 +10,7 @@ import { freePort, startUp } from '../up.ts'
 import { openWire, type Wire } from '../wire.ts'
 import { wrongClock } from '../wrong-clock.ts'
 import { failuresIn } from './failures.ts'
+import type { Strain } from './strain.ts'
 
 // Two machines on one PostgreSQL, each with SIPp as its callers, and what came of their calls.
 
@@ -27,6 +28,8 @@ export interface Machine extends Awaited<ReturnType<typeof startUp>> {
 
 /** What came of the calls of a machine. */
 export interface Carried {
+  /** When the first call was placed, on the monotonic clock. */
+  readonly begun_ms: number
   readonly calls: number
   readonly failed: number
   /** Why, and when the call was placed, in milliseconds after the first one; null: unknown. */
@@ -97,6 +100,7 @@ export async function onTwoMachines<T>(
 export async function carry({ folder, sip_port: port }: Machine, load: Load): Promise<Carried> {
   const { rate, seconds, hold_ms } = load
   const calls = Math.ceil(rate * seconds)
+  const begun_ms = performance.now()
   const errors = join(folder, `errors-${process.hrtime.bigint()}.log`)
   const how = { folder, port, rate, calls, hold_ms, errors, transport: 'udp', local_ip: PEER_IP } as const
   const { failed } = await runSipp({ ...how, called: CALLED })
@@ -104,8 +108,21 @@ export async function carry({ folder, sip_port: port }: Machine, load: Load): Pr
     placed_ms: call === null ? null : ((call - 1) / rate) * 1000,
     why,
   }))
-  return { calls, failed, failures }
+  return { begun_ms, calls, failed, failures }
 }
+
+/** A call is decided within this time, or refused. */
+const DECIDED_MS = 2000
+
+/** Whether a call was refused while the machine of the benchmark itself stood still. */
+export const refusedByLoad = (
+  { begun_ms }: Pick<Carried, 'begun_ms'>,
+  { placed_ms, why }: Carried['failures'][number],
+  strain: Strain,
+): boolean =>
+  placed_ms !== null &&
+  why.startsWith('503 state_unavailable') &&
+  strain.stalledIn(begun_ms + placed_ms - DECIDED_MS, begun_ms + placed_ms + DECIDED_MS)
 
 /** Waits until every machine takes calls. */
 export async function allReady(machines: readonly Machine[]): Promise<void> {

@@ -198,6 +198,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     lone: options.lone ?? false,
     hearBeat: options.onBeat,
     hearGuard: word => guard.hear(word),
+    takes: () => apps.all.size > 0,
     isOwn: request => core.legOf(request) !== undefined,
     admits: received => isConfiguredSource(received.source.host) || guard.admits(received),
     noted: (from, text) => options.noted?.(from, text),

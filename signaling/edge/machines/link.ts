@@ -49,9 +49,14 @@ export type Frame =
 /** What the opened end answers. */
 type Answer =
   /** First: where its peers reach it. */
-  | { readonly kind: 'hello'; readonly listeners: readonly Listener[] }
+  | ({ readonly kind: 'hello'; readonly listeners: readonly Listener[] } & Takes)
   | { readonly kind: 'failed'; readonly id: number }
-  | { readonly kind: 'heard' }
+  | ({ readonly kind: 'heard' } & Takes)
+
+/** `takes`: its application is there and takes new requests. An older version does not say. */
+interface Takes {
+  readonly takes?: boolean
+}
 
 const HANDSHAKE_MS = 5_000
 const CONNECT_MS = 3_000
@@ -72,11 +77,13 @@ export function listenForEdges(
   {
     key,
     hello,
+    takes,
     hear,
     log,
   }: {
     readonly key: Buffer
     readonly hello: () => readonly Listener[]
+    readonly takes: () => boolean
     /** `from` is the machine's id as it names itself. `failed` tells it that a message could not be sent. */
     readonly hear: (from: string, frame: Frame, failed: () => void) => void
     readonly log: EdgeLog
@@ -99,9 +106,9 @@ export function listenForEdges(
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', err => log.debug({ err }, 'the edge of another machine went away'))
     const say = (answer: Answer): void => void (socket.writable && socket.write(jsonLine(answer)))
-    say({ kind: 'hello', listeners: hello() })
+    say({ kind: 'hello', listeners: hello(), takes: takes() })
     readJsonLines(socket, value => {
-      if (isBeat(value) || isPing(value)) say({ kind: 'heard' })
+      if (isBeat(value) || isPing(value)) say({ kind: 'heard', takes: takes() })
       if (isBeat(value) || isFrame(value) || isOfGuard(value))
         hear(names.get(socket) ?? '', value, () => 'id' in value && say({ kind: 'failed', id: value.id }))
     })
@@ -160,6 +167,7 @@ export class EdgeLink {
   #rests_until_ms = Number.NEGATIVE_INFINITY
   #closed = false
   #told_lost = false
+  #takes = true
   /** Gives the link up when a beat is not answered. */
   #unheard: Timer | undefined
 
@@ -179,6 +187,11 @@ export class EdgeLink {
   /** False after a failure, for a moment. */
   get usable(): boolean {
     return !this.#closed && this.#clock.monotonic_ms() >= this.#rests_until_ms
+  }
+
+  /** Whether the other edge has said last that its application takes new requests. */
+  get takes(): boolean {
+    return this.#takes
   }
 
   /** The listening points of the other edge; undefined while it is not connected. */
@@ -288,6 +301,7 @@ export class EdgeLink {
     })
     readJsonLines(socket, value => {
       const answer = value as Answer
+      if (answer.kind !== 'failed') this.#takes = answer.takes !== false
       if (answer.kind === 'heard') this.#heard()
       else if (answer.kind === 'failed') this.#failed(answer.id)
       else if (answer.kind === 'hello') {

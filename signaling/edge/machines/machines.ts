@@ -24,6 +24,8 @@ interface MachinesOptions {
   readonly lone: boolean
   /** Whether the request belongs to a dialog of this edge. */
   readonly isOwn: (request: SipMessage) => boolean
+  /** Whether an application is there for new requests. */
+  readonly takes: () => boolean
   /** Whether a source may send anything now. */
   readonly admits: (received: Received) => boolean
   /** Takes what a node of another machine says. */
@@ -190,6 +192,8 @@ export class Machines implements OtherMachines {
       const link = this.#links.get(id)?.link
       return link?.usable ? [{ id, link }] : []
     })
+    // Repeats and CANCEL follow their INVITE.
+    const taking = usable.filter(({ id, link }) => id === before || link.takes)
     if (usable.length === 0) return false
     const { protocol, source, listener, text } = received
     const key = inOwnMemory(call_id)
@@ -201,7 +205,7 @@ export class Machines implements OtherMachines {
       this.#handed.set(key, first.id)
       first.link.handOver({ protocol, ...source }, listener, text, () => next(others))
     }
-    if (this.#options.admits(received)) next(usable)
+    if (this.#options.admits(received)) next(taking.length > 0 ? taking : usable)
     return true
   }
 
@@ -236,7 +240,10 @@ export class Machines implements OtherMachines {
         ;(await before)?.close()
         return listenForEdges(
           { host, port },
-          { key, log, hello: () => this.#options.transport().own, hear: this.#hear },
+          {
+            ...{ key, log, takes: this.#options.takes, hear: this.#hear },
+            hello: () => this.#options.transport().own,
+          },
         )
       }
       const server = opened().catch(err => {

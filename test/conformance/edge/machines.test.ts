@@ -201,6 +201,30 @@ t.test('a lone edge leaves unanswered what it cannot place yet, and hands new re
   })
 })
 
+t.test('a lone edge hands new requests to a machine whose application is there', async t => {
+  const [a, b, c] = [await world(t, { lone: true }), await world(t), await world(t)]
+  const at = async (machine_id: string) => ({ machine_id, host: '127.0.0.1', port: await freePort() })
+  const [at_a, at_b, at_c] = [await at('mac_a'), await at('mac_b'), await at('mac_c')]
+  const alone = { key: KEY, others: [at_a], homes: [], fronts: [] }
+  await b.edge.learnMachines({ own: at_b, ...alone })
+  await c.edge.learnMachines({ own: at_c, ...alone })
+  b.robot.close()
+  await until('its application has left', () => b.edge.stats().applications === 0)
+  await a.edge.learnMachines({ own: at_a, key: KEY, others: [at_b, at_c], homes: ['mac_b', 'mac_c'], fronts: [] })
+  const peer = await Peer.open(t)
+  await until('it has heard so', async () => {
+    const sent = request('OPTIONS', peer.port, { call_id: `early-${Math.random()}` })
+    peer.send(sent, a.port)
+    return status(200)(await peer.next(finalTo(sent)))
+  })
+  // One in two would go to the other machine.
+  for (let calls = 0; calls < 12; calls++) {
+    const sent = request('OPTIONS', peer.port, { call_id: `placed-${calls}` })
+    peer.send(sent, a.port)
+    t.match(await peer.next(finalTo(sent)), /^SIP\/2\.0 200 /)
+  }
+})
+
 t.test('a stranger cannot flood one edge by way of another, nor speak on the link between them', async t => {
   // All requests are in one second.
   const clock = testClock(0)
