@@ -194,7 +194,7 @@ class CrashRun {
     this.#looks++
   }
 
-  /** Another machine delivers what the last processes had taken. Callbacks of a call arrive in order, and all of them. */
+  /** Another machine delivers what the last processes had taken. All callbacks arrive, those of a call in order. */
   async #deliverRest(): Promise<void> {
     const { db } = this.#state
     const { delivered } = this.#acknowledged

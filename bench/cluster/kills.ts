@@ -22,8 +22,7 @@ const LIMIT_MS = 30_000
 const VICTIMS = ['signaling', 'media', 'edge', 'control'] as const
 /** How exactly the time is known at which SIPp has placed a call. */
 const PLACED_WITHIN_MS = 1500
-/** A machine takes calls again after this long, on cores that are full of work. */
-const BACK_MS = 8000
+const SEEN_MS = 1000
 
 type Victim = (typeof VICTIMS)[number]
 
@@ -37,6 +36,8 @@ interface Window {
   readonly carried: readonly Carried[]
   /** After the begin of the window. */
   readonly killed_ms: number
+  /** How long after the kill the machine said that it takes calls again. */
+  readonly back_ms: number
 }
 
 interface Judged {
@@ -111,7 +112,8 @@ async function run(
   const calls = await countOf(state)
   console.log(
     `${count} kills under ${rate} calls/s: ${calls} calls, ${own} of the killed processes failed, ` +
-      `${foreign} others, ${by_load} were refused while the machine stood still; the oldest call in progress was ${(oldest_ms / 1000).toFixed(1)} s old`,
+      `${foreign} others, ${by_load} were refused while the machine stood still; ` +
+      `the oldest call in progress was ${(oldest_ms / 1000).toFixed(1)} s old`,
   )
   for (const { reason, count } of await reasons(state)) console.log(`  ${count} calls ended with ${reason}`)
   for (const sentence of wrong) console.log(`  ${sentence}`)
@@ -123,18 +125,22 @@ async function oneWindow(machines: readonly Machine[], rate: number, kill: Kill 
   const load = { rate: rate / machines.length, seconds: WINDOW_S, hold_ms: HOLD_MS }
   const begun_ms = performance.now()
   const loads = machines.map(machine => carry(machine, load))
-  let killed_ms = 0
+  let [killed_ms, back_ms] = [0, 0]
   const victims = kill && machines[kill.machine]
   if (victims) {
     await pause(KILL_AFTER_MS)
     killed_ms = performance.now() - begun_ms
     process.kill(pidOf(victims, kill.victim), 'SIGKILL')
+    // Its other processes need a moment to see that it is gone.
+    await pause(SEEN_MS)
+    await allReady([victims])
+    back_ms = performance.now() - begun_ms - killed_ms
   }
-  return { carried: await Promise.all(loads), killed_ms }
+  return { carried: await Promise.all(loads), killed_ms, back_ms }
 }
 
-/** A killed process has the calls that its machine had in progress, or was asked for until it was back. */
-function judge({ carried, killed_ms }: Window, { victim, machine }: Kill, strain: Strain): Judged {
+/** A killed process has the calls of its machine that were in progress, or placed until the machine was ready again. */
+function judge({ carried, killed_ms, back_ms: ready_ms }: Window, { victim, machine }: Kill, strain: Strain): Judged {
   let [own, back_ms, by_load] = [0, 0, 0]
   const foreign: string[] = []
   for (const [at, load] of carried.entries()) {
@@ -143,7 +149,7 @@ function judge({ carried, killed_ms }: Window, { victim, machine }: Kill, strain
     for (const failure of failures) {
       const { placed_ms, why } = failure
       const after_ms = (placed_ms ?? killed_ms) - killed_ms
-      if (may && after_ms >= -HOLD_MS - PLACED_WITHIN_MS && after_ms <= BACK_MS) {
+      if (may && after_ms >= -HOLD_MS - PLACED_WITHIN_MS && after_ms <= ready_ms + PLACED_WITHIN_MS) {
         own++
         back_ms = Math.max(back_ms, after_ms)
       } else if (refusedByLoad(load, failure, strain)) by_load++

@@ -6,20 +6,26 @@ import { setTimeout as pause } from 'node:timers/promises'
 // What the machine of a benchmark could not do, whoever used it: other programs may keep its disk and its cores for
 // seconds, and then calls are refused by a platform without a fault. It is measured without the platform.
 
-/** A sync, or some work, that took this long in place of a few milliseconds: a call must be decided within 1.5 s. */
-const STALL_MS = 500
+/** A sync, or some work, that took this long in place of a few milliseconds. */
+const SLOW_MS = 100
+/** An admission waits for some commits, and must be decided within 1.5 s. */
+const TOO_MUCH_MS = 750
+/** Shorter ones are not told. */
+const TOLD_MS = 500
 const LOOK_MS = 100
 const WORK_MS = 2
+
+const KINDS = ['disk', 'cores'] as const
 
 interface Stall {
   /** On the monotonic clock. */
   readonly from_ms: number
   readonly to_ms: number
-  readonly what: 'disk' | 'cores'
+  readonly what: (typeof KINDS)[number]
 }
 
 export interface Strain {
-  /** Whether the disk or the cores stalled at some time between these two. */
+  /** Whether the disk, or the cores, stood still for too long altogether between these two. */
   stalledIn(from_ms: number, to_ms: number): boolean
   /** Says how long the longest stalls were since the last question, or is empty. */
   told(): string
@@ -34,7 +40,7 @@ export async function watchStrain(): Promise<Strain> {
   let [stopped, told] = [false, 0]
   const noted = (what: Stall['what'], from_ms: number): void => {
     const to_ms = performance.now()
-    if (to_ms - from_ms >= STALL_MS) stalls.push({ from_ms, to_ms, what })
+    if (to_ms - from_ms >= SLOW_MS) stalls.push({ from_ms, to_ms, what })
   }
   const watch = async (what: Stall['what'], look: () => Promise<void> | void): Promise<void> => {
     while (!stopped) {
@@ -46,14 +52,20 @@ export async function watchStrain(): Promise<Strain> {
   }
   const watching = Promise.all([watch('disk', () => synced(file)), watch('cores', work)])
   return {
-    stalledIn: (from_ms, to_ms) => stalls.some(one => one.from_ms <= to_ms && one.to_ms >= from_ms),
+    stalledIn: (from_ms, to_ms) =>
+      KINDS.some(what => {
+        const shares = stalls.map(one =>
+          one.what === what ? Math.min(to_ms, one.to_ms) - Math.max(from_ms, one.from_ms) : 0,
+        )
+        return shares.reduce((sum, ms) => sum + Math.max(0, ms), 0) >= TOO_MUCH_MS
+      }),
     told() {
-      const found = (['disk', 'cores'] as const).flatMap(what => {
+      const found = KINDS.flatMap(what => {
         const longest_ms = Math.max(
           0,
           ...stalls.slice(told).flatMap(one => (one.what === what ? one.to_ms - one.from_ms : [])),
         )
-        return longest_ms === 0 ? [] : [`its ${what} stood still for ${(longest_ms / 1000).toFixed(1)} s`]
+        return longest_ms < TOLD_MS ? [] : [`its ${what} stood still for ${(longest_ms / 1000).toFixed(1)} s`]
       })
       told = stalls.length
       return found.length === 0 ? '' : ` (meanwhile the machine is overloaded: ${found.join(', ')})`
