@@ -95,8 +95,8 @@ type Block = {
 const MAX_SOURCES = 20_000
 /** Proofs of one source that other edges are told. */
 const MAX_PROOFS = 100
-/** Words to the other edges in a second. Each edge still counts what it is not told. */
-const MAX_TOLD = 50
+/** Words to other edges in a second: each costs a look at all proofs. Edges count what they are not told. */
+const MAX_TOLD = 10
 
 /** Counts the events of each source in the current second. The whole table is dropped after a second. */
 class PerSecond {
@@ -225,8 +225,10 @@ export class SourceGuard {
     const { host, protocol } = word.source
     this.#block(host, protocol, 'elsewhere', Math.min(word.ms, this.#options.block_ms))
     const known = new Set(word.proofs.map(([key]) => key))
-    const proofs = this.#proofsOf(word.source).filter(([key]) => !known.has(key))
-    if (proofs.length > 0) this.#tell({ kind: 'proved', proofs })
+    this.#tell(() => {
+      const proofs = this.#proofsOf(word.source).filter(([key]) => !known.has(key))
+      return proofs.length > 0 && { kind: 'proved', proofs }
+    })
   }
 
   unblock(host: string): boolean {
@@ -240,17 +242,25 @@ export class SourceGuard {
     return [...this.#blocks.values()].map(block => ({ ...block }))
   }
 
-  #tell(word: GuardWord): void {
-    if (this.#told.count('') <= MAX_TOLD) this.#options.tell?.(word)
+  #tell(make: () => GuardWord | false): void {
+    const { tell } = this.#options
+    if (!tell || this.#told.count('') > MAX_TOLD) return
+    const word = make()
+    if (word) tell(word)
   }
 
   #proofsOf({ protocol, host }: GuardedSource): Proof[] {
     const group = hostGroup(host)
+    const exact = `${protocol}|${host}`
+    const inGroup = (key: string): boolean => hostGroup(key.split('|')[1] ?? '') === group
     const now_ms = this.#options.clock.monotonic_ms()
     const proofs: Proof[] = []
     for (const [key, until] of this.#proven) {
-      const [of_protocol, of_host = ''] = key.split('|')
-      if (of_protocol !== protocol || until <= now_ms || hostGroup(of_host) !== group) continue
+      const of_source =
+        key === exact ||
+        key.startsWith(`${exact}|`) ||
+        (key.startsWith(`${protocol}|`) && key.includes(':') && inGroup(key))
+      if (!of_source || until <= now_ms) continue
       proofs.push([key, until - now_ms])
       if (proofs.length === MAX_PROOFS) break
     }
@@ -303,7 +313,7 @@ export class SourceGuard {
     this.#options.blocked?.({ ...block })
     if (protocol === 'all' || reason === 'elsewhere') return
     const source = { protocol, host }
-    this.#tell({ kind: 'blocked', source, ms, proofs: this.#proofsOf(source) })
+    this.#tell(() => ({ kind: 'blocked', source, ms, proofs: this.#proofsOf(source) }))
   }
 }
 
