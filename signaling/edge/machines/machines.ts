@@ -235,15 +235,12 @@ export class Machines implements OtherMachines {
     const address = `${host} ${port}`
     if (this.#listening?.address !== address) {
       const before = this.#listening?.server
-      const { log } = this.#options
+      const { log, takes } = this.#options
       const opened = async () => {
         ;(await before)?.close()
         return listenForEdges(
           { host, port },
-          {
-            ...{ key, log, takes: this.#options.takes, hear: this.#hear },
-            hello: () => this.#options.transport().own,
-          },
+          { key, log, takes, hear: this.#hear, hello: () => this.#options.transport().own },
         )
       }
       const server = opened().catch(err => {
