@@ -111,7 +111,8 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
         : refuse('srtp_required', answer.detail)
     }
     if (answer.fresh) leg.apply(answer.settled)
-    return { sdp: answer.sdp, codec: answer.settled.codec, direction: answer.settled.direction }
+    const { codec, direction, telephone_event } = answer.settled
+    return { sdp: answer.sdp, codec, direction, key_events: telephone_event !== null }
   }),
 
   'leg.local_offer': withLeg((leg, { prefer_leg, direction }: MethodParams<'leg.local_offer'>, context) => ({
@@ -129,7 +130,8 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
       return notForMedia(taken)
     }
     leg.apply(settled)
-    return { codec: settled.codec, direction: settled.direction, hold: settled.hold }
+    const { codec, direction, hold, telephone_event } = settled
+    return { codec, direction, hold, key_events: telephone_event !== null }
   }),
 
   'leg.rollback': withLeg(leg => {

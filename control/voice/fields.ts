@@ -33,7 +33,8 @@ export function inlineMarkup(form: Form): string | null | VoiceRefusal {
     )
   const parsed = parse(text)
   if (parsed.ok) return text
-  const { line, column, detail, number } = parsed.fault
+  const { line, column, number } = parsed.fault
+  const detail = parsed.fault.detail.replace(/\.$/, '')
   return numbered(12100, `The inline markup does not parse: line ${line}, column ${column}: ${detail}.`, {
     details: { line, column, number },
   })

@@ -25,6 +25,9 @@ const method = <P extends TSchema, R extends TSchema, const E extends readonly s
   refusals: E,
 ) => ({ params, result, refusals })
 
+/** Whether the peer may send keys by RFC 4733. */
+const KeyEvents = Type.Boolean()
+
 /** The tracks of a leg that are sent elsewhere, and the call that they belong to. */
 const listened = {
   leg_id: Id,
@@ -109,7 +112,7 @@ export const MEDIA_METHODS = {
    */
   'leg.local_answer': method(
     Type.Object({ leg_id: Id, prefer_leg: Type.Optional(Id) }, closed),
-    Type.Object({ sdp: Type.String(), codec: CodecName, direction: Direction }, closed),
+    Type.Object({ sdp: Type.String(), codec: CodecName, direction: Direction, key_events: KeyEvents }, closed),
     ['leg_unknown', 'offer_missing', 'no_common_codec', 'srtp_required'],
   ),
   /**
@@ -124,7 +127,7 @@ export const MEDIA_METHODS = {
   /** Takes the peer's answer to our last offer. May be called again (183, then 200; forked answers). */
   'leg.remote_answer': method(
     Type.Object({ leg_id: Id, sdp: SdpText, places: Type.Optional(Places) }, closed),
-    Type.Object({ codec: CodecName, direction: Direction, hold: Type.Boolean() }, closed),
+    Type.Object({ codec: CodecName, direction: Direction, hold: Type.Boolean(), key_events: KeyEvents }, closed),
     [
       'leg_unknown',
       'offer_missing',

@@ -257,6 +257,142 @@ void raw_shares() {
   check::equal(known, 40, "a flood of strangers leaves the peer its own limit");
 }
 
+/** A peer whose NAT gives it another address in the middle of a call, and strangers who would like to be it. */
+struct Rebinding {
+  World w;
+  Address named = address("10.0.0.5", 4000), nat = address("198.51.100.7", 6000), after = address("203.0.113.20", 7000),
+          stranger = address("192.0.2.66", 8000);
+  TestLeg leg;
+  uint16_t seq = 60'000;
+  explicit Rebinding(Policy policy = {}) : leg(w, 1, std::move(policy)) {
+    leg.stream->describe(config(named, kUlaw), w.now);
+    w.run(1100);
+    for (int i = 0; i < 10; ++i) send(nat);
+  }
+  bool takes(uint16_t number, uint32_t ssrc, const Address& from) {
+    const uint64_t before = leg.counters->packets_received;
+    leg.receive(rtp(0, number, number * 160u, ssrc), from);
+    w.run(20);
+    return leg.counters->packets_received == before + 1;
+  }
+  bool send(const Address& from, uint32_t ssrc = 5) { return takes(++seq, ssrc, from); }
+  bool sends_to(const Address& to) {
+    leg.sent_to.clear();
+    leg.stream->send_keys({"", "1", 60, 60}, w.now);
+    w.run(100);
+    return !leg.sent_to.empty() && leg.sent_to.back() == to;
+  }
+};
+
+void rebinding() {
+  {
+    Rebinding r;
+    for (int i = 0; i < 10; ++i) {
+      ++r.seq;  // lost on the way
+      r.w.run(20);
+    }
+    check::ok(!r.send(r.after) && !r.send(r.after), "one or two packets from another address move nothing");
+    check::ok(r.send(r.after) && r.send(r.after), "a peer whose NAT changes its address in a call is heard again");
+    check::ok(r.sends_to(r.after), "it hears us at the new address");
+    check::ok(!r.send(r.nat) && !r.send(r.nat) && !r.send(r.nat) && r.send(r.after),
+              "its old address is a stranger's from then on");
+  }
+  {
+    Rebinding r;
+    bool moved = false;
+    for (int i = 0; i < 50; ++i) {
+      moved |= r.takes(static_cast<uint16_t>(r.seq + 1), 5, r.stranger);
+      r.send(r.nat);
+    }
+    check::ok(!moved && r.sends_to(r.nat), "who repeats or foresees the numbers of a peer that speaks gets nothing");
+    r.w.run(5000);
+    for (uint16_t i = 0; i < 500; ++i) moved |= r.takes(static_cast<uint16_t>(r.seq + i), 99, r.stranger);
+    for (uint16_t i = 0; i < 500; ++i) moved |= r.takes(static_cast<uint16_t>(r.seq - 500 + i), 5, r.stranger);
+    for (uint16_t i = 0; i < 500; ++i) moved |= r.takes(static_cast<uint16_t>(r.seq + 2000 + i), 5, r.stranger);
+    check::ok(!moved && r.sends_to(r.nat),
+              "a stranger does not get a silent peer's stream by another SSRC, nor by numbers out of its order");
+    check::ok(r.send(r.nat), "the peer goes on where it was");
+  }
+  {
+    Rebinding r;
+    const Address port = address("198.51.100.7", 6100);
+    r.w.run(3000);
+    bool moved = false;
+    for (int i = 0; i < 10; ++i) moved |= r.send(port, 77);
+    check::ok(!moved, "another stream from the peer's host is a stranger's");
+    StreamConfig hold = config(r.named, kUlaw);
+    hold.may_send = hold.may_receive = false;
+    r.leg.stream->describe(hold, r.w.now);
+    r.w.run(60'000);
+    r.leg.stream->describe(config(r.named, kUlaw), r.w.now);
+    for (int i = 0; i < 10; ++i) moved |= r.send(r.stranger, 78);
+    check::ok(!moved, "after a hold a stranger does not take the peer's place");
+    for (int i = 0; i < 10; ++i) moved |= r.send(port, 77);
+    check::ok(moved && r.sends_to(port), "after a hold the peer may come back with a new stream from another port");
+  }
+  {
+    Policy strict;
+    strict.strict = true;
+    Network n;
+    Network::parse("198.51.100.0/24", n);
+    strict.sources = {n};
+    Rebinding r(strict);
+    r.w.run(300);
+    bool moved = false;
+    for (int i = 0; i < 10; ++i) moved |= r.send(r.after);
+    check::ok(!moved, "strict: no move to an address outside of the sources");
+    const Address within = address("198.51.100.9", 6000);
+    for (int i = 0; i < 10; ++i) moved |= r.send(within);
+    check::ok(moved, "strict: a move within the sources");
+  }
+  {
+    Rebinding r;
+    const std::vector<Network> denied{{address("203.0.113.0", 0), 24}};
+    r.w.context.denied = &denied;
+    r.w.run(300);
+    bool moved = false;
+    for (int i = 0; i < 10; ++i) moved |= r.send(r.after);
+    check::ok(!moved, "no move to a denied network");
+  }
+  {
+    Rebinding r;
+    r.leg.stream->take_raw(true);
+    r.w.run(300);
+    bool moved = false;
+    for (int i = 0; i < 10; ++i) moved |= r.send(r.after);
+    check::ok(!moved, "a browser's stream moves by ICE alone");
+  }
+}
+
+void rebinding_secured() {
+  Rebinding r;
+  StreamConfig c = config(r.named, kUlaw);
+  c.secured = true;
+  c.receive_key.assign(30, 1);
+  c.send_key.assign(30, 2);
+  r.leg.stream->describe(c, r.w.now);
+  const std::vector<uint8_t> right(30, 1), wrong(30, 9);
+  auto ours = SrtpContext::make(SrtpSuite::aes128_sha1_80, right.data(), 30);
+  auto theirs = SrtpContext::make(SrtpSuite::aes128_sha1_80, wrong.data(), 30);
+  const auto send = [&](SrtpContext& key, uint16_t seq, const Address& from) {
+    auto p = rtp(0, seq, seq * 160u, 5);
+    p.resize(p.size() + kTailRoom);
+    p.resize(key.protect(p.data(), kRtpHeader + 160));
+    const uint64_t before = r.leg.counters->packets_received;
+    r.leg.receive(p, from);
+    r.w.run(20);
+    return r.leg.counters->packets_received == before + 1;
+  };
+  uint16_t seq = r.seq;
+  for (int i = 0; i < 5; ++i) send(*ours, ++seq, r.nat);
+  r.w.run(300);
+  bool moved = false;
+  for (uint16_t i = 1; i < 20; ++i) moved |= send(*theirs, static_cast<uint16_t>(seq + i), r.stranger);
+  check::ok(!moved && r.sends_to(r.nat), "SRTP: packets that fail authentication move nothing");
+  for (int i = 0; i < 5; ++i) moved |= send(*ours, ++seq, r.after);
+  check::ok(moved && r.sends_to(r.after), "SRTP: authenticated packets in a row move the stream");
+}
+
 void outranking_secured() {
   TwoPorts t;
   StreamConfig c = config(t.named, kUlaw);
@@ -288,4 +424,6 @@ void latching_tests() {
   reports_of_strangers();
   raw_shares();
   outranking_secured();
+  rebinding();
+  rebinding_secured();
 }

@@ -138,7 +138,7 @@ export abstract class Call implements ScriptedCall {
   protected passKey(leg: Leg, digit: string, by: KeyWay): void {
     const other = this.pairing.peerOf(leg)
     if (!other || (by === 'media' && !this.pairing.partner?.mixed)) return
-    other.leg.sendDigits(`${other.leg.id}-info`, digit).catch(err => this.log.debug({ err }, 'a key was not passed on'))
+    leg.passKey(digit, other.leg)
   }
 
   nextRun(): number {

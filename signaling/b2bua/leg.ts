@@ -1,5 +1,5 @@
 import { withoutAddresses } from '../../core/domain/calls/foreign.ts'
-import { hearPress, INFO_ECHO_MS, type Press } from '../../core/domain/calls/key-echo.ts'
+import { hearPress, INFO_ECHO_MS, INFO_LEAD_MS, type Press } from '../../core/domain/calls/key-echo.ts'
 import { type LegFigures, legFigures } from '../../core/domain/calls/leg-figures.ts'
 import { mayActInDialog, sameTenant } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
@@ -75,6 +75,8 @@ export class Leg {
   #sample: LegStats | null = null
   #answered_ms: number | null = null
   #codec: string | null = null
+  /** Whether the peer may send keys by RFC 4733. */
+  #key_events = false
   #silent_ms = 0
   #received = 0
   #heard = false
@@ -181,6 +183,7 @@ export class Leg {
   async makeAnswer(): Promise<string> {
     const answer = await this.session.hub.request('leg.local_answer', { leg_id: this.id, ...this.#preferred() })
     this.#codec = answer.codec
+    this.#key_events = answer.key_events
     return answer.sdp
   }
 
@@ -196,6 +199,7 @@ export class Leg {
       this.session.hub.request('leg.remote_answer', { leg_id: this.id, sdp, ...places }),
     )
     this.#codec = answer.codec
+    this.#key_events = answer.key_events
     this.#setHeld(answer.hold)
   }
 
@@ -211,6 +215,20 @@ export class Leg {
   /** Sends keys to this leg's far end, for a peer whose keys came by INFO. */
   sendDigits(send_id: string, digits: string): Promise<unknown> {
     return this.session.hub.request('digits.send', { leg_id: this.id, send_id, digits })
+  }
+
+  /**
+   * Passes a key that came by INFO on to another leg, unless its echo comes, which the bridge passes by itself: an INFO
+   * may overtake the RFC 4733 packets of its key.
+   */
+  passKey(digit: string, to: Leg): void {
+    const press = this.#pressed.findLast(one => one.digit === digit && one.way === 'info')
+    const pass = (): void => {
+      if (to.ended || (press && !this.#pressed.includes(press))) return
+      to.sendDigits(`${to.id}-info`, digit).catch(err => this.log.debug({ err }, 'a key was not passed on'))
+    }
+    if (this.#key_events && press) this.ctx.clock.after(INFO_LEAD_MS, pass)
+    else pass()
   }
 
   /** The dialog is established; `session` is what the 2xx says of the session timer, and who we were in it. */

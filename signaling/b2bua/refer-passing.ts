@@ -63,9 +63,11 @@ export function passNotify({ call, leg }: Side, request: InboundRequest): boolea
   const over = readToken(request.header('subscription-state')) === 'terminated' || (code !== null && code >= 200)
   if (over) referrers.delete(leg)
   const dialog = referrer.sipDialog
-  if (!dialog || code === null) return true
+  // Some peers end the subscription without a sipfrag. The outcome is unknown then, and the referrer waits for one.
+  const told = code ?? (over ? 503 : null)
+  if (!dialog || told === null) return true
   const state = over ? 'terminated;reason=noresource' : 'active;expires=60'
-  notifyReferrer(dialog, `${code} ${statusText(code)}`, state).catch(err =>
+  notifyReferrer(dialog, `${told} ${statusText(told)}`, state).catch(err =>
     call.log.info({ err }, 'a NOTIFY could not be passed on'),
   )
   return true

@@ -181,10 +181,7 @@ export class Children {
   /** Passes a key that came by INFO on this leg to the bridged child. */
   passKey(digit: string): void {
     const leg = this.#bridged === null ? null : this.leg(this.#bridged)
-    if (leg?.answered && !leg.ended)
-      leg
-        .sendDigits(`${leg.id}-info`, digit)
-        .catch(err => this.#script.host.call.log.debug({ err }, 'a key was not passed on'))
+    if (leg?.answered && !leg.ended) this.#script.host.leg.passKey(digit, leg)
   }
 
   /** Ends the remaining children with the script. A transferred child is no longer among them. */
@@ -241,9 +238,8 @@ export class Children {
 
   /** Passes a key of the child that came by INFO to this leg. The bridge passes RFC 4733 keys. */
   #keyOfChild(child: Child, digit: string, by: KeyWay): void {
-    const { leg, call } = this.#script.host
-    if (by === 'info' && this.#bridged === child.name && leg.answered)
-      leg.sendDigits(`${leg.id}-info`, digit).catch(err => call.log.debug({ err }, 'a key was not passed on'))
+    const { leg } = this.#script.host
+    if (by === 'info' && this.#bridged === child.name && leg.answered) this.leg(child.name)?.passKey(digit, leg)
   }
 
   #refused(child: Child, why: { sip_code: number | null; number: number | null; detail: string }): void {

@@ -16,9 +16,12 @@ const SIPFRAG: ReadonlySet<string> = new Set(['message/sipfrag'])
 
 interface Sent {
   readonly id: string
-  readonly sip_code: number
+  /** The answer to the REFER; null before it came. */
+  sip_code: number | null
   notify_code: number | null
-  timer: Timer
+  /** Whether a NOTIFY has told the outcome. */
+  over: boolean
+  timer: Timer | null
 }
 
 type ReferralServices = Pick<ScriptContext, 'children' | 'config' | 'snapshot'>
@@ -48,7 +51,9 @@ export class Referrals {
     const code = statusIn(request.content(SIPFRAG).parts[0]?.content ?? '')
     if (code !== null) sent.notify_code = code
     const over = readToken(request.header('subscription-state')) === 'terminated'
-    if (over || (sent.notify_code !== null && sent.notify_code >= 200)) this.#over()
+    sent.over = over || (sent.notify_code !== null && sent.notify_code >= 200)
+    // RFC 6665 §4.1.2.4: a NOTIFY may overtake the answer to its REFER.
+    if (sent.over && sent.sip_code !== null) this.#over()
   }
 
   received(leg: 'self' | string, request: InboundRequest): void {
@@ -80,7 +85,7 @@ export class Referrals {
   }
 
   drop(): void {
-    this.#sent?.timer.cancel()
+    this.#sent?.timer?.cancel()
     this.#sent = null
     for (const request of this.#received.values()) request.respond(603)
     this.#received.clear()
@@ -116,6 +121,8 @@ export class Referrals {
         call.event('warning', denied.refused.number, { detail: denied.refused.detail })
         return this.#emit({ type: 'refer_ended', id: command.id, sip_code: denied.refused.sip_code, notify_code: null })
       }
+      const sent: Sent = { id: command.id, sip_code: null, notify_code: null, over: false, timer: null }
+      this.#sent = sent
       const answer = await dialog.request('REFER', {
         headers: {
           ...Object.fromEntries(command.headers),
@@ -123,12 +130,17 @@ export class Referrals {
           'Referred-By': `<sip:${call.facts.to}@${this.#ctx.config.domain}>`,
         },
       })
-      if (answer.status >= 300)
+      if (this.#sent !== sent) return
+      if (answer.status >= 300) {
+        this.#sent = null
         return this.#emit({ type: 'refer_ended', id: command.id, sip_code: answer.status, notify_code: null })
-      const timer = call.clock.after(NOTIFY_LIMIT_MS, () => this.#over())
-      this.#sent = { id: command.id, sip_code: answer.status, notify_code: null, timer }
+      }
+      sent.sip_code = answer.status
       this.#emit({ type: 'refer_accepted', id: command.id, sip_code: answer.status })
+      if (sent.over) this.#over()
+      else sent.timer = call.clock.after(NOTIFY_LIMIT_MS, () => this.#over())
     } catch (err) {
+      this.#sent = null
       call.log.info({ err }, 'REFER was not answered')
       this.#emit({ type: 'refer_ended', id: command.id, sip_code: null, notify_code: null })
     }
@@ -137,7 +149,7 @@ export class Referrals {
   #over(): void {
     const sent = this.#sent
     if (!sent) return
-    sent.timer.cancel()
+    sent.timer?.cancel()
     this.#sent = null
     this.#emit({ type: 'refer_ended', id: sent.id, sip_code: sent.sip_code, notify_code: sent.notify_code })
   }

@@ -43,6 +43,8 @@ interface Asked {
   readonly uri: string
   readonly expires_seconds: number
   readonly has_maddr: boolean
+  /** The device and its flow (RFC 5626 §6); null when the contact names no device. */
+  readonly instance: string | null
 }
 
 const DEFAULT_SECONDS = 3600
@@ -92,6 +94,8 @@ export class Registrar {
    * have them too.
    */
   readonly #rows = new Map<string, RegistrationRow>()
+  /** The devices of the contacts that this process registered. */
+  readonly #devices = new WeakMap<RegistrationRow, string>()
   readonly #following: Sleeper | null
   readonly #unhear: () => void
   /** When the changes of others were last read, on the wall clock, and all rows, on the monotonic one. */
@@ -166,6 +170,17 @@ export class Registrar {
       await removeRegistrations(this.#options.state.db, row.credential_id, row.contact)
       this.#rows.delete(keyOf(row))
     }
+  }
+
+  /** Returns earlier contacts of devices that register now (RFC 5626 §6): a restarted telephone is at a new port. */
+  #replaced(credential_id: string, asked: readonly Asked[]): RegistrationRow[] {
+    const bound = asked.filter(({ expires_seconds }) => expires_seconds > 0)
+    const now = new Set(bound.flatMap(({ instance }) => instance ?? []))
+    if (now.size === 0) return []
+    const kept = new Set(asked.map(({ uri }) => uri))
+    return [...this.#rows.values()].filter(
+      row => row.credential_id === credential_id && now.has(this.#devices.get(row) ?? '') && !kept.has(row.contact),
+    )
   }
 
   /** The machine that has the flow of the request. */
@@ -275,7 +290,8 @@ export class Registrar {
     }
     const machine_id = await this.#machineOf(request)
     const now_ms = clock.now()
-    for (const { uri, expires_seconds } of asked) {
+    await this.#evict(this.#replaced(credential_id, asked))
+    for (const { uri, expires_seconds, instance } of asked) {
       const row: RegistrationRow = {
         credential_id,
         contact: uri,
@@ -296,6 +312,7 @@ export class Registrar {
         // The latest stands last.
         this.#rows.delete(keyOf(row))
         this.#rows.set(keyOf(row), row)
+        if (instance !== null) this.#devices.set(row, instance)
       }
     }
     const bound = [...this.#rows.values()]
@@ -344,4 +361,5 @@ const readContacts = (header: string, default_seconds: number): Asked[] =>
       uri,
       expires_seconds: readSeconds(params.get('expires')) ?? default_seconds,
       has_maddr: of_uri.has('maddr'),
+      instance: params.has('+sip.instance') ? `${params.get('+sip.instance')} ${params.get('reg-id') ?? ''}` : null,
     }))

@@ -21,20 +21,19 @@ import type { World } from '../support/world.ts'
 const CALLED = '+2348030004711'
 /**
  * Sends a key in both ways, as some telephones do, and another key after it. Resolves with how often the first one was
- * heard. When a process stands still, the INFO overtakes the notice of the events or comes too late for their echo, so
- * it tries other keys then.
+ * heard. When a process stands still, one of them comes too late to be the other's echo, so it tries other keys then.
  */
-async function inBothWays(from: Line, to: Line): Promise<number> {
+async function inBothWays(from: Line, to: Line, first: 'events' | 'info'): Promise<number> {
   const count = (wanted: string) => to.rtp.keys().filter(heard => heard.key === wanted).length
+  const inform = (key: string) => from.send('INFO', { body: key, content_type: 'application/dtmf' })
   let heard = 0
-  for (const [key, after] of [
-    ['9', '3'],
-    ['8', '2'],
-    ['4', '1'],
-  ] as const) {
-    await from.press(key)
-    await from.send('INFO', { body: key, content_type: 'application/dtmf' })
-    await from.press(after)
+  for (const [key, after] of first === 'events' ? ['93', '82', '41'] : ['A*', 'B#', 'C0']) {
+    if (!key || !after) break
+    if (first === 'events') await from.press(key)
+    await inform(key)
+    if (first === 'info') await from.press(key)
+    // Keys of INFOs are passed on in their order.
+    await inform(after)
     await until('the next key is heard', () => count(after) > 0)
     heard = count(key)
     if (heard === 1) break
@@ -328,7 +327,8 @@ t.test('media between two legs', async t => {
         ['5', '7', '6'],
         'each key once',
       )
-      t.equal(await inBothWays(from, to), 1, 'a key in both ways counts once')
+      t.equal(await inBothWays(from, to, 'events'), 1, 'a key in both ways counts once')
+      t.equal(await inBothWays(from, to, 'info'), 1, 'a key whose INFO overtakes its events counts once')
       t.equal(to.requests.length, 0, 'no INFO of ours')
     }
     near.hangUp()
@@ -343,6 +343,34 @@ t.test('media between two legs', async t => {
     await near.answered()
     await acknowledged
     await talk(near, far)
+    near.hangUp()
+    await far.over()
+  })
+
+  t.test('a peer whose NAT gives it another address in a call is heard and hears, and no stranger is', async t => {
+    const near = await dial(world)
+    const far = await world.target.incoming(CALLED)
+    far.sdpAddress = '10.255.0.9'
+    const acknowledged = far.answer()
+    await near.answered()
+    await acknowledged
+    await talk(near, far)
+    // The stranger knows the port, and sends to it while the peer is silent.
+    const stranger = await openRtpPeer({ address: '127.0.0.29', codec: 'PCMU' })
+    t.teardown(() => stranger.close())
+    stranger.sendTo(...far.rtp.target)
+    await stranger.send(tone(1700, 600))
+    for (const address of ['127.0.0.22', '127.0.0.28']) {
+      await far.rtp.rebind(address)
+      await talk(near, far)
+    }
+    await stranger.send(tone(1700, 600))
+    await talk(near, far)
+    t.equal(stranger.received.length, 0, 'the stranger hears nothing')
+    t.ok(
+      near.rtp.received.every((_, index) => near.rtp.level(1700, index + 1) < -40),
+      'and is not heard',
+    )
     near.hangUp()
     await far.over()
   })

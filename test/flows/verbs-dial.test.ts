@@ -369,9 +369,23 @@ t.test('verbs that bridge calls', async t => {
   })
 
   await t.test('Refer transfers the caller, and its action receives the outcome', async t => {
-    const line = await town.callIn(
-      doc(`<Refer action="${url}/referred" method="GET"><Sip>sip:sales@example.test?X-Case=7</Sip></Refer>`),
+    const refers = (path: string) =>
+      town.callIn(doc(`<Refer action="${url}${path}" method="GET"><Sip>sip:sales@example.test?X-Case=7</Sip></Refer>`))
+    const quick = await refers('/referred-at-once')
+    quick.onRequest = request => {
+      if (request.message.method !== 'REFER') return request.answer(200)
+      const headers = { Event: 'refer', 'Subscription-State': 'terminated;reason=noresource' }
+      void quick
+        .send('NOTIFY', { headers, body: 'SIP/2.0 200 OK\r\n', content_type: 'message/sipfrag' })
+        .then(() => request.answer(202))
+    }
+    t.match(
+      await told('/referred-at-once'),
+      { ReferCallStatus: 'completed', ReferSipResponseCode: '202', NotifySipResponseCode: '200' },
+      'a NOTIFY that overtakes the answer to its REFER counts',
     )
+    await quick.over()
+    const line = await refers('/referred')
     line.onRequest = request => {
       if (request.message.method !== 'REFER') return request.answer(200)
       request.answer(202)

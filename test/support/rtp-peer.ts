@@ -71,13 +71,13 @@ export function writeRtp(fields: Omit<RtpPacket, 'from_port' | 'at_ms'>): Buffer
 }
 
 export class RtpPeer {
-  readonly port: number
   readonly received: RtpPacket[] = []
   /** Sees each RTP packet that passes the socket, with the port at the other end. */
   onPacket: ((bytes: Buffer, sent: boolean, port: number) => void) | null = null
   /** How many packets this peer has sent. */
   sent = 0
-  readonly #socket: Socket
+  #socket: Socket
+  #port = 0
   readonly #options: PeerOptions
   readonly #codec: G711
   readonly #ssrc = Math.floor(Math.random() * 2 ** 32)
@@ -95,8 +95,11 @@ export class RtpPeer {
     this.#socket = socket
     this.#options = options
     this.#codec = options.codec ?? 'PCMU'
-    this.port = socket.address().port
-    socket.on('message', (message: Buffer, from: RemoteInfo) => this.#receive(message, from))
+    this.#listen(socket)
+  }
+
+  get port(): number {
+    return this.#port
   }
 
   get address(): string {
@@ -111,6 +114,25 @@ export class RtpPeer {
   sendTo(port: number, address = '127.0.0.1'): void {
     this.#target_port = port
     this.#target_address = address
+  }
+
+  /** Goes on with the same stream from another address, as behind a NAT that gave it a new one. */
+  async rebind(address = this.address): Promise<void> {
+    const socket = createSocket('udp4').bind(0, address)
+    await once(socket, 'listening')
+    this.#socket.close()
+    this.#socket = socket
+    this.#listen(socket)
+  }
+
+  #listen(socket: Socket): void {
+    this.#port = socket.address().port
+    socket.on('message', (message: Buffer, from: RemoteInfo) => this.#receive(message, from))
+  }
+
+  /** Where packets go: port and address. */
+  get target(): [number, string] {
+    return [this.#target_port, this.#target_address]
   }
 
   /** Returns a minimal SDP of this peer, for offers and answers. */

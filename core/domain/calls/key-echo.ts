@@ -12,6 +12,8 @@ export interface Press<Way extends string> {
 export const TONES_ECHO_MS = 400
 /** INFO and media take different paths, through servers and processes that may be busy. */
 export const INFO_ECHO_MS = 2000
+/** How far an INFO may be ahead of the end of its key in the media, before the key is passed on. */
+export const INFO_LEAD_MS = 400
 
 interface Heard<Way extends string> {
   /** False for the echo of a press that was already received the other way. */

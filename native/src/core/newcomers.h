@@ -1,6 +1,7 @@
 // Senders that neither the SDP nor the SIP source address names.
 //
-// Thread: the packet thread of its stream. Memory: cold, used only until the stream has latched.
+// Thread: the packet thread of its stream. Memory: cold, used until the stream has latched and while its peer
+// is silent.
 #pragma once
 #include <cstdint>
 

@@ -17,13 +17,20 @@ constexpr uint64_t kSettlingUs = 2'000'000;
 constexpr uint64_t kNamedFirstUs = 1'000'000;
 /** The burst that a stalled network may deliver at once, as a time at three times the nominal rate. */
 constexpr uint64_t kBurstUs = 500'000;
+/** A peer that has been silent for this long may go on at another address. */
+constexpr uint64_t kMovedUs = 200'000;
+/** After an SDP of a silent peer, another port of its host may become the peer for this long. */
+constexpr uint64_t kResumedUs = 5'000'000;
+/** A stream that goes on at another address has lost at most this many packets on the way: ten seconds of them. */
+constexpr uint16_t kMostLost = 500;
 /** A pause between packets that is longer counts as time without media. */
 constexpr uint64_t kGapUs = 1'000'000;
 constexpr uint8_t kUnknownPayload = 0xff;
 }  // namespace
 
 Receiver::Receiver(Stream& stream, StreamCounters& counted, ThreadContext& context, uint64_t now_us)
-    : ReceiverLines(stream, counted, context), keys_(stream), described_us_(now_us), silent_since_us_(now_us) {
+    : ReceiverLines(stream, counted, context), keys_(stream), described_us_(now_us),
+      renewed_us_(now_us), silent_since_us_(now_us) {
   std::memset(payload_index_, kUnknownPayload, sizeof payload_index_);
 }
 
@@ -37,6 +44,7 @@ void Receiver::describe(const StreamConfig& before, const StreamConfig& next, ui
     described_us_ = silent_since_us_ = now_us;
   }
   srtp_.describe(next, now_us);
+  renewed_us_ = now_us;
   if (next.may_receive && !before.may_receive) silent_since_us_ = now_us;
   rtcp_mux_ = next.rtcp_mux;
   secured_ = next.secured;
@@ -70,7 +78,32 @@ bool Receiver::outranks(const Address& from, uint64_t now_us) const {
   return from == stream_.config().remote_rtp && now_us - described_us_ < kSettlingUs;
 }
 
+/** Reports whether the peer goes on at another address, because its NAT gave it a new one (decision 1085). Its old
+ * address must be silent, and three packets in a row must continue the stream or follow an SDP. ICE proves a browser's
+ * addresses. */
+bool Receiver::has_moved(const uint8_t* packet, size_t n, const Address& from, uint64_t now_us) {
+  if (now_us - last_received_us_ < kMovedUs || takes_raw_ || !stats_.started()) return false;
+  if (stream_.policy().strict && !trusted(from)) return false;
+  if (context_.denied && any_holds(*context_.denied, from)) return false;
+  RtpView v;
+  if (n > kMaxPacket || !parse_rtp_header(packet, n, v)) return false;
+  return (continues(v) || resumes(from, now_us)) && newcomers_.persists(from, v);
+}
+
+/** Reports whether a packet continues the stream, by an SSRC and a number that only the peer and who hears it know. */
+bool Receiver::continues(const RtpView& v) const {
+  const auto ahead = static_cast<uint16_t>(v.seq - stats_.max_seq());
+  return v.ssrc == stats_.ssrc() && ahead > 0 && ahead <= kMostLost;
+}
+
+/** Reports whether the peer has been silent since its last SDP, as after a hold that its NAT did not outlast. Its host
+ * may begin a new stream then. */
+bool Receiver::resumes(const Address& from, uint64_t now_us) const {
+  return from.same_ip(latched_) && last_received_us_ < renewed_us_ && now_us - renewed_us_ < kResumedUs;
+}
+
 void Receiver::latch(const Address& from) {
+  newcomers_.forget();
   stream_.reports().follow(latched_, from);
   latched_ = from;
   stream_.sender().send_to(from);
@@ -83,7 +116,7 @@ void Receiver::latch(const Address& from) {
  * host and the source of the SIP; when those are silent, any sender of three packets in a row. */
 bool Receiver::admit(const Address& from, const RtpView& v, uint64_t now_us) {
   const StreamConfig& config = stream_.config();
-  if (latched_.known()) {  // accept() has checked that `from` outranks the latched address, or is proved as it is
+  if (latched_.known()) {  // accept() has checked that `from` may take the place of the latched address
     latch(from);
     return true;
   }
@@ -144,7 +177,9 @@ const PayloadFacts* Receiver::accept(uint8_t* packet, size_t n, const Address& f
   };
   StreamCounters& c = counted_;
   const bool latched = from == latched_;
-  if (!latched && latched_.known() && !outranks(from, now_us) && !proved(from)) return refuse(c.strangers);
+  if (!latched && latched_.known() && !outranks(from, now_us) && !proved(from) &&
+      !has_moved(packet, n, from, now_us))
+    return refuse(c.strangers);
   if (n > kMaxPacket || !parse_rtp_header(packet, n, v)) return refuse(c.malformed);
   const PayloadFacts* facts = payload_facts(v.payload_type);
   if (!facts) return refuse(c.unexpected);

@@ -104,6 +104,9 @@ class Receiver : private ReceiverLines {
   bool trusted(const Address& from) const;
   bool proved(const Address& from) const;
   bool outranks(const Address& from, uint64_t now_us) const;
+  bool has_moved(const uint8_t* packet, size_t n, const Address& from, uint64_t now_us);
+  bool continues(const RtpView& v) const;
+  bool resumes(const Address& from, uint64_t now_us) const;
   void latch(const Address& from);
   bool policed(uint64_t now_us);
   void on_raw(const uint8_t* packet, size_t n, const Address& from, uint64_t now_us);
@@ -126,7 +129,7 @@ class Receiver : private ReceiverLines {
   Newcomers newcomers_;
   std::vector<Address> proved_;
   Address former_;  // the peer's address before the last SDP
-  uint64_t described_us_, silent_since_us_;
+  uint64_t described_us_, renewed_us_, silent_since_us_;
   uint64_t timed_packets_ = 0;  // received packets up to the last second
 };
 

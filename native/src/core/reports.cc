@@ -30,7 +30,10 @@ void Reports::describe(const StreamConfig& before, const StreamConfig& next, con
 void Reports::follow(const Address& before, const Address& rtp) {
   const StreamConfig& config = stream_.config();
   // An RTCP address learnt for the previous peer address no longer applies.
-  if (before.known()) address_ = config.rtcp_mux ? rtp : config.remote_rtcp;
+  if (before.known()) {
+    address_ = config.rtcp_mux ? rtp : config.remote_rtcp;
+    seen_ = Address{};
+  }
   if (config.remote_rtcp.same_ip(rtp)) return;
   // The peer is behind a NAT. Assume RTCP on the next port until a report shows its real port.
   address_ = rtp;

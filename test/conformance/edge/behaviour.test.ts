@@ -107,6 +107,25 @@ t.test('the CANCEL of a re-INVITE that crosses its answer gets 200, and the call
   t.notOk(peer.arrived.some(starts('BYE')))
 })
 
+t.test('a client that has learnt its public address since its INVITE can cancel it', async t => {
+  const { port, robot, edge } = await world(t)
+  const peer = await Peer.open(t)
+  robot.answer = method => (method === 'INVITE' ? 180 : 200)
+  const parts = { call_id: 'learnt', branch: 'z9hG4bKlearnt' }
+  const learnt = (text: string): string => text.replace(/(Via: \S+) \S+;branch/, '$1 203.0.113.7:61234;branch')
+  peer.send(request('INVITE', peer.port, { ...parts, body: SDP }), port)
+  const to_tag = tagOf(await peer.next(status(180)))
+  const other = await Peer.open(t, '127.0.0.9')
+  other.send(learnt(request('CANCEL', peer.port, parts)), port)
+  t.match(await other.next(final), /^SIP\/2\.0 481 /, 'nobody else can')
+  peer.send(learnt(request('CANCEL', peer.port, parts)), port)
+  t.match(await peer.next(text => final(text) && text.includes(' CANCEL\r\n')), /^SIP\/2\.0 200 /)
+  t.ok(await peer.next(status(487, 'INVITE')))
+  peer.send(learnt(request('ACK', peer.port, { ...parts, to_tag })), port)
+  while (!robot.seen.some(s => s.method === 'CANCEL')) await pause(5)
+  t.equal(edge.stats().dialogs, 0)
+})
+
 t.test('in-dialog requests are accepted only with the right tags and an increasing CSeq', async t => {
   const { port, robot } = await world(t)
   const peer = await Peer.open(t)

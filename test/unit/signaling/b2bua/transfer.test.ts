@@ -111,12 +111,13 @@ function stage({ accepted, transfers = 'consume', caller_trunk = 'trk_a', says =
     leg.ended = true
     settle()
   }
-  const notified = (status: string) =>
+  const notified = (status: string | null) =>
     passNotify(
       { call, leg: caller } as unknown as Party,
       {
-        header: (name: string) => (name === 'event' ? 'refer' : null),
-        content: () => ({ parts: [{ content: `SIP/2.0 ${status}` }] }),
+        header: (name: string) =>
+          ({ event: 'refer', 'subscription-state': status === null ? 'terminated' : null })[name] ?? null,
+        content: () => ({ parts: status === null ? [] : [{ content: `SIP/2.0 ${status}` }] }),
         respond: (code: number) => void answers.push(code),
       } as unknown as InboundRequest,
     )
@@ -199,6 +200,15 @@ t.test('a trunk that passes transfers on: the other side is asked, and how it go
   t.ok(notified('100 Trying') && notified('200 OK'))
   t.same(sent, ['a REFER <sip:+2342010002002@192.0.2.1>', 'b NOTIFY SIP/2.0 100 Trying', 'b NOTIFY SIP/2.0 200 OK'])
   t.notOk(notified('200 OK'), 'a NOTIFY after the last one is of another REFER')
+})
+
+t.test('a transfer whose end is told without an outcome does not leave the one who asked waiting', async t => {
+  const { asked, answered, sent, notified } = stage({ accepted: true, transfers: 'pass' })
+  answered()
+  asked()
+  await turn()
+  t.ok(notified('100 Trying') && notified(null))
+  t.same(sent.slice(1), ['b NOTIFY SIP/2.0 100 Trying', 'b NOTIFY SIP/2.0 503 Service Unavailable'])
 })
 
 t.test('a refusal of the other side is passed back', async t => {

@@ -62,6 +62,23 @@ t.test('a Contact with maddr or an invalid URI is refused with 400', async t => 
   )
   t.equal(await register('<sip:u@192.0.2.7:5080>'), 200)
   t.equal(registrar.contacts('trk_1')[0]?.uri, 'sip:u@192.0.2.7:5080', 'the latest registration is called first')
+  const called = () => registrar.contacts('trk_1').map(({ uri }) => uri)
+  const device = '+sip.instance="<urn:uuid:00000000-0000-1000-8000-000a95a0e128>"'
+  for (const port of [5091, 5092]) t.equal(await register(`<sip:w@192.0.2.7:${port}>;${device}`), 200)
+  t.same(
+    called().filter(uri => uri.startsWith('sip:w')),
+    ['sip:w@192.0.2.7:5092'],
+    'a restarted telephone takes the place of its earlier contact (RFC 5626 §6)',
+  )
+  await register(`<sip:w@192.0.2.7:5093>;${device};reg-id=1`)
+  await register(`<sip:w@192.0.2.7:5094>;${device};reg-id=2`)
+  await register(`<sip:w@192.0.2.7:5095>;${device};reg-id=2, <sip:w@192.0.2.7:5096>;${device};reg-id=2`)
+  t.same(
+    called().slice(0, 4).sort(),
+    [5092, 5093, 5095, 5096].map(port => `sip:w@192.0.2.7:${port}`),
+    'each flow of a device is replaced alone, and not by a contact beside it',
+  )
+  t.ok(called().includes('sip:u@10.0.0.1'), 'other contacts stay')
 })
 
 t.test('a contact that registers at one machine is called by another, by way of the first', async t => {
