@@ -100,9 +100,11 @@ export interface PayloadType {
 interface SendCodec extends PayloadType {
   /**
    * Milliseconds of audio in each packet: 10 to 60, a multiple of 10. Relayed packets keep the length that their sender
-   * chose.
+   * chose, unless the peer takes no packets of that length.
    */
   readonly ptime_ms: number
+  /** The most milliseconds of audio in a packet that the peer takes (`maxptime`), or null. */
+  readonly max_ptime_ms?: number | null
   /** Payload type of the comfort noise (RFC 3389) that the peer accepts, or null. */
   readonly comfort_noise?: number | null
   /** Discontinuous transmission: the encoder stops sending in pauses (Opus, G.729 Annex B). */

@@ -61,10 +61,12 @@ async function readParties({
 }: VoiceContext & { readonly form: Form }): Promise<Parties | VoiceRefusal> {
   const to = form.text('To')
   if (to === undefined) return numbered(21201, 'To is required.')
-  if (!NUMBER.test(to)) return numbered(21211, `To ${shown(to)} is not a phone number of 7 to 15 digits.`)
+  if (!NUMBER.test(to))
+    return numbered(21211, `To ${shown(to)} is not a phone number of 7 to 15 digits.${plusHint(to)}`)
   const from = form.text('From')
   if (from === undefined) return numbered(21213, 'From is required.')
-  if (!NUMBER.test(from)) return numbered(21212, `From ${shown(from)} is not a phone number of 7 to 15 digits.`)
+  if (!NUMBER.test(from))
+    return numbered(21212, `From ${shown(from)} is not a phone number of 7 to 15 digits.${plusHint(from)}`)
   const application = form.text('ApplicationSid')
   if (application !== undefined) return forReason('application_sid_unsupported', { value: shown(application) })
   const owned = (number: string) => findOwnedNumber(services.state.db, account.project_id, number)
@@ -79,6 +81,10 @@ async function readParties({
   }
   return { to, from, number, caller_id }
 }
+
+/** `curl -d To=+234…` sends a blank: that is what a plus sign means in a form. */
+const plusHint = (value: string): string =>
+  /^ +[0-9]+$/.test(value) ? ' A plus sign is written %2B in a form (curl: --data-urlencode).' : ''
 
 const notOwned = (field: string, value: string): VoiceRefusal =>
   numbered(21210, `${field} ${value} is not a number that the project owns.`, {

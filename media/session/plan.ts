@@ -23,6 +23,7 @@ export function streamDescription(settled: Settled): StreamDescription {
     send: {
       ...payloadType(settled.send),
       ptime_ms: settled.ptime_ms,
+      max_ptime_ms: settled.maxptime_ms,
       comfort_noise: noise?.send ?? null,
       ...(encoder.fec === undefined ? {} : { fec: encoder.fec }),
       ...(encoder.dtx === undefined ? {} : { dtx: encoder.dtx }),

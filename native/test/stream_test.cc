@@ -327,8 +327,55 @@ void reporting() {
 
 }  // namespace
 
+/** The peer's ptime is what it wants to receive. It may send shorter packets, also from the middle of a call on. */
+void shorter_than_asked() {
+  Pair p(kUlaw, kUlaw);
+  StreamConfig asks = config(p.ra, kUlaw);
+  asks.ptime_ms = 60;
+  p.a.stream->describe(asks, p.w.now);
+  uint16_t seq = 1;
+  for (const size_t bytes : {480, 160, 80}) {
+    for (size_t i = 0; i < 8000 / bytes * 5; ++i) {
+      p.a.receive(rtp(0, seq, seq * static_cast<uint32_t>(bytes), 11, bytes), p.ra);
+      ++seq;
+      p.w.run(bytes / 8);
+    }
+  }
+  check::equal(uint64_t{p.a.counters->policed}, uint64_t{0}, "a peer that asks for 60 ms may send packets of 10 ms");
+}
+
+/** A peer that takes shorter packets than the other one sends, or longer ones. */
+void packing_anew() {
+  Pair p(kUlaw, kAlaw);
+  StreamConfig most = config(p.rb, kAlaw);
+  most.ptime_ms = most.max_ptime_ms = 10;
+  p.b.stream->describe(most, p.w.now);
+  uint16_t seq = 1;
+  const auto speak = [&](int packets, size_t bytes) {
+    p.b.sent.clear();
+    for (int i = 0; i < packets; ++i) {
+      p.a.receive(rtp(0, seq, seq * static_cast<uint32_t>(bytes), 11, bytes), p.ra);
+      ++seq;
+      p.w.run(bytes / 8);
+    }
+  };
+  speak(50, 160);
+  bool fits = true;
+  for (const auto& packet : p.b.sent) fits &= packet.size() == kRtpHeader + 80;
+  check::ok(fits && p.b.sent.size() > 80 && continuous(p.b.sent), "a peer of 10 ms gets packets of 10 ms, not of 20");
+  most.ptime_ms = most.max_ptime_ms = 20;
+  p.b.stream->describe(most, p.w.now);
+  speak(50, 160);
+  check::ok(p.b.sent.size() >= 50 && p.b.sent.back().size() == kRtpHeader + 160, "packets that fit are relayed");
+  const uint64_t before = p.b.counters->packets_sent;
+  p.a.receive(rtp(0, seq, seq * 160u, 11), p.ra);
+  check::ok(p.b.counters->packets_sent == before + 1, "at once");
+}
+
 void stream_tests() {
   relaying();
+  packing_anew();
+  shorter_than_asked();
   converting();
   passing_keys();
   held_up_keys();

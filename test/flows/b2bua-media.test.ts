@@ -347,6 +347,21 @@ t.test('media between two legs', async t => {
     await far.over()
   })
 
+  t.test('a peer that takes packets of at most 10 ms gets no longer ones', async t => {
+    const near = await dial(world)
+    const far = await world.target.incoming(CALLED)
+    const sdp = far.sdp.bind(far)
+    far.sdp = direction => `${sdp(direction)}a=maxptime:10\r\n`
+    const acknowledged = far.answer()
+    await near.answered()
+    await acknowledged
+    await talk(near, far)
+    const spoken = far.rtp.received.filter(({ payload_type }) => payload_type === 0)
+    t.same([...new Set(spoken.map(({ payload }) => payload.length))], [80])
+    near.hangUp()
+    await far.over()
+  })
+
   t.test('a peer whose NAT gives it another address in a call is heard and hears, and no stranger is', async t => {
     const near = await dial(world)
     const far = await world.target.incoming(CALLED)

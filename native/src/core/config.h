@@ -46,6 +46,7 @@ struct StreamConfig {
   bool sends = false;
   PayloadFacts send;
   int ptime_ms = 20;
+  int max_ptime_ms = 0;  // the longest packet that the peer takes; 0: any
   int comfort_noise_pt = -1;
   bool fec = false, dtx = false;
   bool silence_frames = false;  // the peer reads silence frames of G.729 Annex B

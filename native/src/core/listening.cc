@@ -40,6 +40,7 @@ bool Listening::is_needed() const {
   if (!peer || !peer->config().sends) return false;
   const PayloadFacts& out = peer->config().send;
   if (out.codec == CodecId::other) return false;
+  if (repacks_) return true;
   for (const auto& f : stream_.config().receive)
     if (f.kind == PayloadKind::audio && f.codec != CodecId::other && !f.passes_as(out)) return true;
   return false;
@@ -57,6 +58,7 @@ int Listening::rate() const {
 }
 
 void Listening::update(uint64_t now_us) {
+  if (const Stream* peer = stream_.peer(); !peer || peer->config().max_ptime_ms == 0) repacks_ = false;
   if (!is_needed() || stream_.closed()) return stop();
   Receiver& receiver = stream_.receiver();
   const int hz = rate();

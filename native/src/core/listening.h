@@ -30,6 +30,11 @@ class Listening {
   }
   /** Starts, adjusts or ends decoding. Call it after any change of the stream's consumers or configuration. */
   void update(uint64_t now_us);
+  /** Decodes packets that the peer does not take in their length, although it takes their format. */
+  void repack(uint64_t now_us) {
+    repacks_ = true;
+    update(now_us);
+  }
   void stop();
   /** Reports whether anything besides the peer consumes the audio. */
   bool is_heard() const;
@@ -46,7 +51,7 @@ class Listening {
   std::unique_ptr<Detector> detector_;
   std::unique_ptr<SpeechWatch> watch_;
   std::unique_ptr<Resampler> to_detector_;
-  bool inband_ = false, voice_ = false, tones_ = false;
+  bool inband_ = false, voice_ = false, tones_ = false, repacks_ = false;
   Timer timer_;
   uint64_t due_us_ = 0;
 };

@@ -49,8 +49,8 @@ void Receiver::describe(const StreamConfig& before, const StreamConfig& next, ui
   rtcp_mux_ = next.rtcp_mux;
   secured_ = next.secured;
   may_receive_ = next.may_receive;
-  // Police at three times the nominal rate.
-  policing_cost_us_ = static_cast<uint32_t>(next.ptime_ms) * 1000 / 3;
+  // Police at three times the nominal rate. The peer's ptime is for what we send: it may send shorter packets itself.
+  policing_cost_us_ = static_cast<uint32_t>(std::min(next.ptime_ms, 20)) * 1000 / 3;
   facts_known_ = false;
   std::memset(payload_index_, kUnknownPayload, sizeof payload_index_);
   for (size_t i = 0; i < next.receive.size() && i < kUnknownPayload; ++i)
@@ -265,7 +265,7 @@ void Receiver::on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& f
                                 now_us);
   const bool relays = peer_ && peer_->sender().sends() &&
                       (noise ? !transcoding_ && peer_->config().comfort_noise_pt >= 0
-                             : facts.passes_as(peer_->sender().format()));
+                             : facts.passes_as(peer_->sender().format()) && fits(v, now_us));
   // A G.729 silence frame (RFC 3551 §4.5.6) has two bytes and ends its packet.
   told_pause_ = noise || (facts.codec == CodecId::g729 && v.payload % 10 == 2);
   if (!noise)
@@ -278,6 +278,13 @@ void Receiver::on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& f
   }
   // Relay last, because this rewrites the packet in place.
   if (relays) pass(packet, v, facts, now_us);
+}
+
+/** Reports whether the peer takes packets of this length. Otherwise the audio is packed anew from here on. */
+bool Receiver::fits(const RtpView& v, uint64_t now_us) {
+  if (peer_->sender().takes(v.payload)) return true;
+  if (!decode_) stream_.listening().repack(now_us);
+  return false;
 }
 
 /** Relays a packet. When it holds the packet back, leaves no gap in the peer's sequence numbers. */

@@ -120,6 +120,7 @@ class Receiver : private ReceiverLines {
 
   // forwarding
   void on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
+  bool fits(const RtpView& v, uint64_t now_us);
   void pass(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
 
   uint8_t payload_index_[128];  // by payload type: the index in the configuration

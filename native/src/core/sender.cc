@@ -15,6 +15,12 @@ namespace {
  * larger jump starts a new numbering. */
 constexpr int kMostAhead = 3000, kMostBehind = -100;
 
+/** Returns the bytes of a millisecond of audio in ten; 0 for a codec whose packets have no fixed size. */
+int bytes_of_ten_ms(CodecId codec) {
+  if (codec == CodecId::g729) return 10;
+  return codec == CodecId::pcmu || codec == CodecId::pcma || codec == CodecId::g722 ? 80 : 0;
+}
+
 /** Converts PCMU to PCMA or back, in place. */
 void convert_g711(CodecId from, uint8_t* payload, size_t n) {
   const uint8_t* table = (from == CodecId::pcmu ? g711().ulaw_to_alaw : g711().alaw_to_ulaw).data();
@@ -61,6 +67,7 @@ void Sender::describe(const StreamConfig& before, const StreamConfig& next) {
   may_send_ = next.may_send;
   secured_ = next.secured;
   format_ = next.send;
+  most_bytes_ = static_cast<uint16_t>(std::clamp(next.max_ptime_ms, 0, 200) * bytes_of_ten_ms(next.send.codec) / 10);
 }
 
 // The clock

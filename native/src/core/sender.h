@@ -42,6 +42,7 @@ struct alignas(kLine) SenderLines {
   bool sends_ = false, may_send_ = false;
   Source source_ = Source::none;
   bool secured_ = false;
+  uint16_t most_bytes_ = 0;  // the longest payload that the peer takes; 0: any
   uint32_t relay_ssrc_ = 0, relay_ts_off_ = 0, relay_last_ts_ = 0;
   uint64_t relay_last_us_ = 0;
   uint32_t sent_packets_ = 0, sent_octets_ = 0;
@@ -69,6 +70,8 @@ class Sender : private SenderLines {
   bool reaches_peer() const { return sends_ && may_send_ && address_.known(); }
 
   // Relaying
+  /** Reports whether the peer takes packets with this much audio in its own format. */
+  bool takes(size_t payload) const { return most_bytes_ == 0 || payload <= most_bytes_; }
   /** Reports whether the stream can relay. False while one of our own sources replaces the relay. */
   bool may_take_relay() const { return reaches_peer() && !clocked_; }
   /** Relays a packet of the other stream and rewrites it in place. */

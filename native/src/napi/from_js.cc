@@ -79,6 +79,7 @@ StreamConfig description(const Napi::Object& o) {
     c.sends = true;
     c.send = payload(s, PayloadKind::audio);
     c.ptime_ms = static_cast<int>(number(s, "ptime_ms", 20));
+    c.max_ptime_ms = static_cast<int>(number(s, "max_ptime_ms"));
     c.comfort_noise_pt = static_cast<int>(number(s, "comfort_noise", -1));
     c.fec = flag(s, "fec");
     c.dtx = flag(s, "dtx");

@@ -300,6 +300,16 @@ t.test('creating a call reports the first error in the documented order', async 
     201,
     'ownership compares only the digits',
   )
+  t.match(
+    (await w.voice('POST', '/Calls.json', { ...GOOD, To: GOOD.To.replace('+', ' ') })).body,
+    { code: 21211, message: /A plus sign is written %2B in a form/ },
+    'a plus sign that the client did not encode',
+  )
+  t.match(
+    (await w.voice('POST', '/Calls.json', { ...GOOD, Twiml: '<Response><Say>x</Response>' })).body,
+    { code: 12100, message: /unexpected close tag\.$/ },
+    'one full stop',
+  )
 })
 
 t.test('a create that admission refuses gets the refusal at once', async t => {
