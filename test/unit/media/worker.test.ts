@@ -105,7 +105,7 @@ t.test('each of our offers (first, hold, resume) raises the o= version, and medi
     'leg_not_ready',
   )
   const answered = await client.request('leg.remote_answer', { leg_id: 'offers', sdp: peer.sdp() })
-  t.strictSame(answered, { codec: 'PCMU', direction: 'sendrecv', hold: false })
+  t.strictSame(answered, { codec: 'PCMU', direction: 'sendrecv', hold: false, key_events: true })
 
   const held = await client.request('leg.local_offer', { leg_id: 'offers', direction: 'sendonly' })
   t.match(held.sdp, /^o=strowger \d+ 2 /m)
@@ -114,7 +114,7 @@ t.test('each of our offers (first, hold, resume) raises the o= version, and medi
     leg_id: 'offers',
     sdp: peer.sdp({ direction: 'recvonly' }),
   })
-  t.strictSame(holding, { codec: 'PCMU', direction: 'sendonly', hold: false })
+  t.strictSame(holding, { codec: 'PCMU', direction: 'sendonly', hold: false, key_events: true })
   await client.request('leg.local_offer', { leg_id: 'offers', direction: 'sendrecv' })
   await client.request('leg.rollback', { leg_id: 'offers' })
   const resumed = await client.request('leg.local_offer', { leg_id: 'offers', direction: 'sendrecv' })
