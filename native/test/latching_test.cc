@@ -320,6 +320,10 @@ void rebinding() {
     bool moved = false;
     for (int i = 0; i < 10; ++i) moved |= r.send(port, 77);
     check::ok(!moved, "another stream from the peer's host is a stranger's");
+    r.leg.stream->describe(config(r.named, kUlaw), r.w.now);
+    r.w.run(300);
+    for (int i = 0; i < 10; ++i) moved |= r.send(port, 77);
+    check::ok(!moved, "also after a session refresh");
     StreamConfig hold = config(r.named, kUlaw);
     hold.may_send = hold.may_receive = false;
     r.leg.stream->describe(hold, r.w.now);

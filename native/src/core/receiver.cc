@@ -19,7 +19,7 @@ constexpr uint64_t kNamedFirstUs = 1'000'000;
 constexpr uint64_t kBurstUs = 500'000;
 /** A peer that has been silent for this long may go on at another address. */
 constexpr uint64_t kMovedUs = 200'000;
-/** After an SDP of a silent peer, another port of its host may become the peer for this long. */
+/** After a hold, another port of the host of a silent peer may become the peer for this long. */
 constexpr uint64_t kResumedUs = 5'000'000;
 /** A stream that goes on at another address has lost at most this many packets on the way: ten seconds of them. */
 constexpr uint16_t kMostLost = 500;
@@ -30,7 +30,7 @@ constexpr uint8_t kUnknownPayload = 0xff;
 
 Receiver::Receiver(Stream& stream, StreamCounters& counted, ThreadContext& context, uint64_t now_us)
     : ReceiverLines(stream, counted, context), keys_(stream), described_us_(now_us),
-      renewed_us_(now_us), silent_since_us_(now_us) {
+      resumed_us_(now_us), silent_since_us_(now_us) {
   std::memset(payload_index_, kUnknownPayload, sizeof payload_index_);
 }
 
@@ -44,7 +44,7 @@ void Receiver::describe(const StreamConfig& before, const StreamConfig& next, ui
     described_us_ = silent_since_us_ = now_us;
   }
   srtp_.describe(next, now_us);
-  renewed_us_ = now_us;
+  if ((next.may_send && !before.may_send) || (next.may_receive && !before.may_receive)) resumed_us_ = now_us;
   if (next.may_receive && !before.may_receive) silent_since_us_ = now_us;
   rtcp_mux_ = next.rtcp_mux;
   secured_ = next.secured;
@@ -79,7 +79,7 @@ bool Receiver::outranks(const Address& from, uint64_t now_us) const {
 }
 
 /** Reports whether the peer goes on at another address, because its NAT gave it a new one (decision 1085). Its old
- * address must be silent, and three packets in a row must continue the stream or follow an SDP. ICE proves a browser's
+ * address must be silent, and three packets in a row must continue the stream or follow a hold. ICE proves a browser's
  * addresses. */
 bool Receiver::has_moved(const uint8_t* packet, size_t n, const Address& from, uint64_t now_us) {
   if (now_us - last_received_us_ < kMovedUs || takes_raw_ || !stats_.started()) return false;
@@ -96,10 +96,10 @@ bool Receiver::continues(const RtpView& v) const {
   return v.ssrc == stats_.ssrc() && ahead > 0 && ahead <= kMostLost;
 }
 
-/** Reports whether the peer has been silent since its last SDP, as after a hold that its NAT did not outlast. Its host
- * may begin a new stream then. */
+/** Reports whether the peer has been silent since the end of a hold, which its NAT may not have outlasted. Its host may
+ * begin a new stream then. */
 bool Receiver::resumes(const Address& from, uint64_t now_us) const {
-  return from.same_ip(latched_) && last_received_us_ < renewed_us_ && now_us - renewed_us_ < kResumedUs;
+  return from.same_ip(latched_) && last_received_us_ < resumed_us_ && now_us - resumed_us_ < kResumedUs;
 }
 
 void Receiver::latch(const Address& from) {

@@ -130,7 +130,7 @@ class Receiver : private ReceiverLines {
   Newcomers newcomers_;
   std::vector<Address> proved_;
   Address former_;  // the peer's address before the last SDP
-  uint64_t described_us_, renewed_us_, silent_since_us_;
+  uint64_t described_us_, resumed_us_, silent_since_us_;
   uint64_t timed_packets_ = 0;  // received packets up to the last second
 };
 
