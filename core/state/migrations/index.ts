@@ -37,6 +37,7 @@ import * as queuesOfNodes from './0048-queues-of-nodes.ts'
 import * as rolesOfMachines from './0049-roles-of-machines.ts'
 import * as rateBuckets from './0051-rate-buckets.ts'
 import * as contractsOfMachines from './0052-contracts-of-machines.ts'
+import * as keptConfiguration from './0053-kept-configuration.ts'
 import * as sharedCertificates from './0054-shared-certificates.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
@@ -79,6 +80,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0049-roles-of-machines': rolesOfMachines,
   '0051-rate-buckets': rateBuckets,
   '0052-contracts-of-machines': contractsOfMachines,
+  '0053-kept-configuration': keptConfiguration,
   '0054-shared-certificates': sharedCertificates,
 }
 

@@ -32,7 +32,7 @@ interface ExpectedRead {
 }
 
 /** The places of the expected reads that are asked for, and the rows of the others. */
-interface Wanted {
+export interface Wanted {
   readonly at: readonly number[]
   readonly rows: readonly (readonly Row[] | undefined)[]
 }

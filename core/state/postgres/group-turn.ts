@@ -3,7 +3,8 @@ import { TurnTally } from '../procedures/ceilings/turn-tally.ts'
 import { FactsChanged, type Row } from '../procedures/query.ts'
 import type { ProcedureName } from '../procedures/table.ts'
 import type { BatchReply, BatchStatement } from './batch.ts'
-import { callOf, type Expected, type ExpectedReads } from './expected-reads.ts'
+import { callOf, type Expected, type ExpectedReads, type Wanted } from './expected-reads.ts'
+import type { KeptReads } from './kept-reads.ts'
 import { Drawn, KnownReads, namesTallied, type Read, type ReadRows, TurnReads, Written } from './known-reads.ts'
 import { COMMIT, type Link } from './link.ts'
 import { type AskedStatement, ProcedureRun, WRITES, type Write } from './run-procedure.ts'
@@ -51,6 +52,7 @@ interface Prepared {
 export class GroupTurn {
   readonly #link: Link
   readonly #expected: ExpectedReads
+  readonly #kept: KeptReads
   readonly #prepared = new Map<GroupMember, Prepared>()
   readonly #written = new Written()
   readonly #reads = new TurnReads()
@@ -60,14 +62,15 @@ export class GroupTurn {
   #now_ms = 0
   #begun_at = 0
 
-  constructor(link: Link, expected: ExpectedReads) {
+  constructor(link: Link, expected: ExpectedReads, kept: KeptReads) {
     this.#link = link
     this.#expected = expected
+    this.#kept = kept
   }
 
   /** Begins the transaction when it has its turn within `within_ms`. @throws StateError */
   async begin(members: readonly GroupMember[], within_ms: number): Promise<void> {
-    const made: { readonly member: GroupMember; readonly known: KnownReads; readonly expected: Expected }[] = []
+    const made: Ahead[] = []
     const will_write = new Written()
     for (const member of members) {
       const of_call = callOf(member.input)
@@ -76,16 +79,32 @@ export class GroupTurn {
       // What earlier members will write is read after they have run.
       const ahead = expected !== null && !expected.reads.some(({ sql }) => will_write.concerns(sql, of_call))
       this.#prepared.set(member, { known, expected, of_call, forgotten: [], ahead })
-      if (ahead) made.push({ member, known, expected })
+      if (ahead) {
+        const wanted = expected.wanted(member.input, read => this.#kept.find(read))
+        made.push({ member, known, expected, wanted })
+      }
       for (const sql of expected?.writes ?? []) will_write.add(sql, of_call)
     }
     const begins = turnStatements(within_ms)
-    const reads = made.map(({ expected, member }) => expected.statement(member.input))
-    const replies = await this.#link.batch([...begins, ...reads])
-    this.#now_ms = Number(textOf(replies[begins.length - 1]))
+    const replies = await this.#link.batch([...begins, ...statementsOf(made)])
+    const [now_ms, version = ''] = textOf(replies[begins.length - 1]).split(' ')
+    this.#now_ms = Number(now_ms)
     this.#begun_at = performance.now()
-    for (const [at, { member, known, expected }] of made.entries())
-      this.#keep(known, expected.readsOf(textOf(replies[begins.length + at]), member.input))
+    const is_true = this.#kept.isOf(version)
+    this.#readAhead(is_true ? made : made.filter(isWhole), replies.slice(begins.length), made)
+    if (is_true) return
+    // The configuration has changed since some of it was read.
+    const again = made.filter(one => !isWhole(one)).map(one => ({ ...one, wanted: one.expected.all }))
+    if (again.length > 0) this.#readAhead(again, await this.#link.batch(statementsOf(again)), again)
+  }
+
+  /** Keeps the reads of some members by the replies to all. */
+  #readAhead(some: readonly Ahead[], replies: readonly BatchReply[], all: readonly Ahead[]): void {
+    const asked = all.filter(({ wanted }) => wanted.at.length > 0)
+    for (const one of some) {
+      const { member, known, expected, wanted } = one
+      this.#keep(known, expected.readsOf(textOf(replies[asked.indexOf(one)]), member.input, wanted))
+    }
   }
 
   /** Runs a member. It has failed alone when nothing of it was sent. @throws BrokenTurn, FactsChanged, StateError */
@@ -113,7 +132,7 @@ export class GroupTurn {
     }
     const find = (read: Read, tallied: boolean): readonly Row[] | undefined => {
       if (!tallied && namesTallied(read.sql)) tell()
-      return this.#drawn.next(read) ?? known.find(read) ?? this.#reads.find(read)
+      return this.#drawn.next(read) ?? known.find(read) ?? this.#found(read)
     }
     try {
       const run = new ProcedureRun(member.name, member.input, {
@@ -169,7 +188,7 @@ export class GroupTurn {
     if (!expected) return
     if (!prepared.ahead) {
       // Rows that an earlier member has read, such as the project, are read again only after a member has written them.
-      const wanted = expected.wanted(member.input, read => this.#reads.find(read))
+      const wanted = expected.wanted(member.input, read => this.#found(read))
       if (wanted.at.length === 0) return
       const reply = await this.#send(expected.statement(member.input, wanted))
       return this.#keep(known, expected.readsOf(textOf(reply), member.input, wanted))
@@ -178,11 +197,17 @@ export class GroupTurn {
     if (stale.length > 0) this.#keep(known, await this.#read(stale))
   }
 
+  /** Returns what an earlier member has read, or what an earlier turn has read of the configuration. */
+  #found(read: Read): readonly Row[] | undefined {
+    return this.#reads.find(read) ?? (this.#written.concerns(read.sql, null) ? undefined : this.#kept.find(read))
+  }
+
   #keep(known: KnownReads, reads: readonly ReadRows[]): void {
     for (const read of reads) {
       if (this.#drawn.keep(read)) continue
       known.add(read)
       this.#reads.add(read)
+      if (!this.#written.concerns(read.sql, null)) this.#kept.keep(read)
     }
   }
 
@@ -220,6 +245,21 @@ export class GroupTurn {
     return replies.at(-1)
   }
 }
+
+/** A member whose expected reads are made with the beginning of the turn. */
+interface Ahead {
+  readonly member: GroupMember
+  readonly known: KnownReads
+  readonly expected: Expected
+  readonly wanted: Wanted
+}
+
+const isWhole = ({ expected, wanted }: Ahead): boolean => wanted.at.length === expected.reads.length
+
+const statementsOf = (members: readonly Ahead[]): BatchStatement[] =>
+  members
+    .filter(({ wanted }) => wanted.at.length > 0)
+    .map(({ expected, member, wanted }) => expected.statement(member.input, wanted))
 
 /** The call whose rows a statement names; null: it may be about rows of others. */
 const ownedBy = ({ values }: Read, of_call: string | null): string | null =>

@@ -21,7 +21,7 @@ const MOST_TEXTS = 2000
 const tables_of_texts = boundedMap<string, ReadonlySet<string>>(MOST_TEXTS)
 
 /** Returns the tables of a statement, which procedures ask for again and again. */
-function tablesNamed(sql: string): ReadonlySet<string> {
+export function tablesNamed(sql: string): ReadonlySet<string> {
   const known = tables_of_texts.get(sql)
   if (known) return known
   const made = tablesOf(sql)

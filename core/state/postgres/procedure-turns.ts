@@ -2,6 +2,7 @@ import { failure, StateError } from '../port.ts'
 import type { ProcedureName } from '../procedures/table.ts'
 import { ExpectedReads } from './expected-reads.ts'
 import { BrokenTurn, type GroupMember, GroupTurn, type MemberOutcome } from './group-turn.ts'
+import { KeptReads } from './kept-reads.ts'
 import type { Pool } from './pool.ts'
 import { inOwnTurn, leftNothing, MOST_LOST_TURNS, rollBack } from './turns.ts'
 
@@ -30,6 +31,7 @@ export class ProcedureTurns {
   /** How long they wait for a connection and for their turn. */
   readonly #busy_timeout_ms: number
   readonly #expected = new ExpectedReads()
+  readonly #kept = new KeptReads()
   readonly #waiting: Waiting[] = []
   #running = false
 
@@ -79,7 +81,7 @@ export class ProcedureTurns {
     let [lost, commit_sent] = [true, false]
     try {
       await inOwnTurn(this.#pool, this.#busy_timeout_ms, async (link, within_ms) => {
-        const turn = new GroupTurn(link, this.#expected)
+        const turn = new GroupTurn(link, this.#expected, this.#kept)
         const group = alone ? [alone] : this.#waiting.slice(0, MOST_AT_ONCE)
         try {
           await turn.begin(group, within_ms)

@@ -27,7 +27,10 @@ export async function beginTurn(link: Link, within_ms: number, runs_again = fals
   )
 }
 
-/** Statements that begin a transaction with the turn of writers. The last one answers the server's time. */
+/**
+ * Statements that begin a transaction with the turn of writers. The last one answers the server's time and
+ * the version of the configuration.
+ */
 export const turnStatements = (within_ms: number): BatchStatement[] => [
   { sql: 'begin isolation level read committed', values: [] },
   // From left to right. A plan for each of the first values of a statement costs more than all its runs.
@@ -36,7 +39,7 @@ export const turnStatements = (within_ms: number): BatchStatement[] => [
       ${STANDS_STILL}, ${TURN}`,
     values: [String(Math.max(1, Math.floor(within_ms)))],
   },
-  { sql: READ_NOW, values: [] },
+  { sql: `select ${NOW_MS} || ' ' || version from configuration_change where id = 1`, values: [] },
 ]
 
 /** Undoes the transaction. A connection that broke has none: the server undoes it. */

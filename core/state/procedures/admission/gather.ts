@@ -56,8 +56,7 @@ export function gatherFacts(query: Query, given: AdmissionRequest, store_ms: num
   // A peer authenticates as its trunk. Its number determines the subtrunk that a call uses.
   const request: AdmissionRequest =
     subtrunk && !named.subtrunk ? { ...given, service: { type: 'subtrunk', id: textOf(subtrunk, 'id') } } : given
-  const subaccount_id = trunk ? textOrNull(trunk, 'subaccount_id') : null
-  const subaccount = subaccount_id === null ? null : one(query('select * from subaccount where id = ?', subaccount_id))
+  const subaccount = readSubaccount(query, trunk)
   const policies = readPolicies(query, request, trunk, subtrunk)
   const country = trunk ? (textOrNull(trunk, 'country') ?? DEFAULT_COUNTRY) : DEFAULT_COUNTRY
   const outbound = request.part === 'outbound'
@@ -70,6 +69,7 @@ export function gatherFacts(query: Query, given: AdmissionRequest, store_ms: num
   const limits = levelLimits({ project, subaccount, trunk, subtrunk, policies })
   const [minute, second] = [minuteOf(store_ms), secondAt(store_ms)]
   const usage = ceilings.usage(query, limits, { day, minute, second, priced: outbound || rate !== null })
+  const account = outbound || rate ? readAccount(query, project) : null
   const facts: AdmissionFacts = {
     direction: request.part,
     over,
@@ -90,7 +90,7 @@ export function gatherFacts(query: Query, given: AdmissionRequest, store_ms: num
     rate,
     routes: over === 'network' && digits ? countRoutes(query, request, egress_trunk_id, project, digits) : 0,
     levels: usage.levels,
-    balance: balanceOf(project, outbound || rate !== null),
+    balance: balanceOf(project, account),
   }
   return {
     facts,
@@ -105,7 +105,7 @@ export function gatherFacts(query: Query, given: AdmissionRequest, store_ms: num
     minute,
     second,
     usage,
-    has_account: textOrNull(project, 'account_id') !== null,
+    has_account: account !== null,
   }
 }
 
@@ -149,21 +149,26 @@ function closedBy(policies: readonly Row[], now_ms: number, time_zone: string): 
 }
 
 function readProject(query: Query, project_id: string): Row {
-  const { tally } = query
   const project = one(
-    (tally?.read ?? query)(
+    query(
       `select p.id, p.name, p.status, p.currency, p.sandbox, p.open_risks, p.billing_account_id, o.time_zone,
         c.concurrency, c.cps, c.daily_spend_cap_minor, c.velocity_cap_minor, c.max_call_duration_seconds,
-        c.max_destination_rate_minor, b.id as account_id, b.name as account_name, b.prepaid, b.balance_minor,
-        b.credit_minor, b.held_minor, exists (select 1 from containment n where n.project_id = p.id) as has_containments
+        c.max_destination_rate_minor, exists (select 1 from containment n where n.project_id = p.id) as has_containments
       from project p join organization o on o.id = p.organization_id left join project_ceiling c on c.project_id = p.id
-      left join billing_account b on b.id = p.billing_account_id
       where p.id = ?`,
       project_id,
     ),
   )
   if (!project) throw new Error(`there is no project ${project_id}`)
-  return tally ? tally.payer(project) : project
+  return project
+}
+
+const ACCOUNT = 'select id, name, prepaid, balance_minor, credit_minor, held_minor from billing_account where id = ?'
+
+function readAccount(query: Query, project: Row): Row | null {
+  const { tally } = query
+  const account = one((tally?.read ?? query)(ACCOUNT, textOf(project, 'billing_account_id')))
+  return account && tally ? tally.payer(account) : account
 }
 
 function readTrunks(
@@ -192,6 +197,11 @@ function readTrunks(
           ),
         )
   return { trunk: trunk ?? (trunk_id === null ? null : gone(trunk_id)), subtrunk }
+}
+
+function readSubaccount(query: Query, trunk: Row | null): Row | null {
+  const id = trunk && textOrNull(trunk, 'subaccount_id')
+  return id === null ? null : one(query('select * from subaccount where id = ?', id))
 }
 
 const SHARES = `select s.* from subtrunk s where s.trunk_id = ? and s.status <> 'released' and (
@@ -348,10 +358,10 @@ function trunkOfNumber(query: Query, row: Row): string | null {
   return trunk ? textOf(trunk, 'id') : null
 }
 
-function balanceOf(project: Row, priced: boolean): AdmissionFacts['balance'] {
-  const available_minor = priced ? availableMinor(project) : null
-  const name = available_minor === null ? 'billing_account_id' : 'account_name'
-  return { name: textOf(project, name), available_minor }
+function balanceOf(project: Row, account: Row | null): AdmissionFacts['balance'] {
+  const available_minor = account ? availableMinor(account) : null
+  const name = account && available_minor !== null ? textOf(account, 'name') : textOf(project, 'billing_account_id')
+  return { name, available_minor }
 }
 
 function holdersOf(project: Row, subaccount: Row | null, trunk: Row | null, subtrunk: Row | null): HolderFacts[] {

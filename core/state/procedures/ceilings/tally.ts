@@ -30,7 +30,7 @@ export interface Tally {
   readonly read: <R extends object = Row>(sql: string, ...parameters: readonly Value[]) => R[]
   /** Returns uses of levels on a day as they are now. */
   readonly uses: (rows: readonly Row[], day: string) => readonly Row[]
-  /** Returns a row with the columns of an account as they are now. */
+  /** Returns the row of an account as it is now. */
   readonly payer: (row: Row) => Row
   /** Takes slots and money. Returns false, and does nothing, when the rows of a level are not known. */
   readonly take: (taken: Taken) => boolean

@@ -1,4 +1,4 @@
-import { FactsChanged, numberOf, numberOrNull, type Row, textOf, textOrNull } from '../query.ts'
+import { FactsChanged, numberOf, numberOrNull, type Row, textOf } from '../query.ts'
 import type { CountedCharge, Taken, Tally } from './tally.ts'
 import {
   based,
@@ -70,8 +70,7 @@ export class TurnTally implements Omit<Tally, 'read'> {
   }
 
   payer(row: Row): Row {
-    const id = textOrNull(row, 'account_id')
-    if (id === null) return row
+    const id = textOf(row, 'id')
     const { balance, held } = this.#account(id)
     const account = {
       balance: based(balance, numberOf(row, 'balance_minor')),

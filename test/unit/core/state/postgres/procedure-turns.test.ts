@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { callOf } from '../../../../../bench/admission/data.ts'
 import { ending } from '../../../../../core/domain/calls/endings.ts'
 import { admitCall, writeCall } from '../../../../../core/state/calls/running-calls.ts'
@@ -97,6 +98,31 @@ t.test('calls that begin and end in one turn are counted together, in two messag
       balance += amount_minor
       t.equal(balance_after_minor, balance)
     }
+  t.same(await brokenInvariants(db), [])
+})
+
+t.test('the configuration is read again only when it has changed, whoever changed it', async t => {
+  const w = await made(t)
+  for (const sid of ['CA_1', 'CA_2', 'CA_3']) await admit(w, sid).then(() => end(w, sid))
+  const work = async (sid: string) => {
+    const before = w.state.work()
+    const { decided } = await admit(w, sid)
+    await end(w, sid)
+    return { messages: w.state.work().messages - before.messages, decided }
+  }
+  t.equal((await work('CA_4')).messages, 4)
+  const { db } = w.state
+  await db.updateTable('outbound_policy').set({ concurrency: 0 }).execute()
+  const { messages, decided } = await work('CA_5')
+  t.match(decided, { admitted: false, reason: 'concurrency_exceeded', facts: { limit: 0 } })
+  t.ok(messages > 4)
+  // As an operator does who repairs something by hand.
+  await sql`update outbound_policy set concurrency = 5`.execute(db)
+  t.match(await work('CA_6'), { decided: { admitted: true } })
+  t.match(await work('CA_7'), { messages: 4, decided: { admitted: true } })
+  await sql`truncate policy_attachment`.execute(db)
+  await db.updateTable('outbound_policy').set({ system_default: 0 }).execute()
+  t.match(await work('CA_8'), { decided: { admitted: true, policy_id: null } })
   t.same(await brokenInvariants(db), [])
 })
 

@@ -1,0 +1,31 @@
+import { sql } from 'kysely'
+import { clusteredIn } from '../port.ts'
+import type { AnyDb } from './create-tables.ts'
+
+/** Tables that the procedures of calls read and people change. */
+const TABLES = [
+  ...['organization', 'project', 'project_ceiling', 'subaccount', 'trunk', 'trunk_setting', 'subtrunk', 'delegation'],
+  ...['number', 'policy_attachment', 'outbound_policy', 'policy_rule', 'price_book', 'webhook_endpoint'],
+]
+/** A refused call counts in its containment, which changes nothing for others. */
+const CONTAINMENT = 'insert or delete or update of project_id, trunk_id, prefix, starts_at, expires_at, released_at'
+
+/**
+ * PostgreSQL says whether the configuration has changed, whoever changed it: its processes keep what they have read
+ * of it. SQLite's tell by themselves.
+ */
+export async function up(db: AnyDb): Promise<void> {
+  if (clusteredIn(db) !== null) return
+  await sql`create table configuration_change (id bigint primary key, version text not null)`.execute(db)
+  await sql`insert into configuration_change (id, version) values (1, gen_random_uuid()::text)`.execute(db)
+  await sql`create function configuration_changed() returns trigger language plpgsql as
+    'begin update configuration_change set version = gen_random_uuid()::text where id = 1; return null; end'
+    `.execute(db)
+  const on = [...TABLES.map(table => [table, 'insert or update or delete']), ['containment', CONTAINMENT]] as const
+  for (const [table = '', what = ''] of on) {
+    await sql`create trigger configuration_changed after ${sql.raw(what)} on ${sql.table(table)}
+      for each statement execute function configuration_changed()`.execute(db)
+    await sql`create trigger configuration_emptied after truncate on ${sql.table(table)}
+      for each statement execute function configuration_changed()`.execute(db)
+  }
+}
