@@ -5,7 +5,7 @@ import { freePort } from '../up.ts'
 /** How long a writer of a benchmark waits for its turn. */
 const PATIENCE_MS = 60_000
 
-interface Served {
+export interface Served {
   readonly database_url: string
   readonly pid: () => number
   /** Opens the state of the server. */

@@ -16,16 +16,17 @@ const CONTAINMENT = 'insert or delete or update of project_id, trunk_id, prefix,
  */
 export async function up(db: AnyDb): Promise<void> {
   if (clusteredIn(db) !== null) return
-  await sql`create table configuration_change (id bigint primary key, version text not null)`.execute(db)
-  await sql`insert into configuration_change (id, version) values (1, gen_random_uuid()::text)`.execute(db)
-  await sql`create function configuration_changed() returns trigger language plpgsql as
+  await sql`create table if not exists configuration_change (id bigint primary key, version text not null)`.execute(db)
+  await sql`insert into configuration_change (id, version) values (1, gen_random_uuid()::text)
+    on conflict (id) do nothing`.execute(db)
+  await sql`create or replace function configuration_changed() returns trigger language plpgsql as
     'begin update configuration_change set version = gen_random_uuid()::text where id = 1; return null; end'
     `.execute(db)
   const on = [...TABLES.map(table => [table, 'insert or update or delete']), ['containment', CONTAINMENT]] as const
   for (const [table = '', what = ''] of on) {
-    await sql`create trigger configuration_changed after ${sql.raw(what)} on ${sql.table(table)}
+    await sql`create or replace trigger configuration_changed after ${sql.raw(what)} on ${sql.table(table)}
       for each statement execute function configuration_changed()`.execute(db)
-    await sql`create trigger configuration_emptied after truncate on ${sql.table(table)}
+    await sql`create or replace trigger configuration_emptied after truncate on ${sql.table(table)}
       for each statement execute function configuration_changed()`.execute(db)
   }
 }

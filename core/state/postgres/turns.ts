@@ -39,7 +39,10 @@ export const turnStatements = (within_ms: number): BatchStatement[] => [
       ${STANDS_STILL}, ${TURN}`,
     values: [String(Math.max(1, Math.floor(within_ms)))],
   },
-  { sql: `select ${NOW_MS} || ' ' || version from configuration_change where id = 1`, values: [] },
+  {
+    sql: `select ${NOW_MS} || ' ' || coalesce((select version from configuration_change where id = 1), '')`,
+    values: [],
+  },
 ]
 
 /** Undoes the transaction. A connection that broke has none: the server undoes it. */
