@@ -12,16 +12,20 @@ const CONTAINMENT = 'insert or delete or update of project_id, trunk_id, prefix,
 
 /**
  * PostgreSQL says whether the configuration has changed, whoever changed it: its processes keep what they have read
- * of it. SQLite's tell by themselves.
+ * of it. A transaction says so once, because thousands of versions of one row would be slow. SQLite's processes know.
  */
 export async function up(db: AnyDb): Promise<void> {
   if (clusteredIn(db) !== null) return
-  await sql`create table if not exists configuration_change (id bigint primary key, version text not null)`.execute(db)
-  await sql`insert into configuration_change (id, version) values (1, gen_random_uuid()::text)
+  await sql`create table if not exists configuration_change (
+    id bigint primary key, version text not null, writer text not null)`.execute(db)
+  await sql`insert into configuration_change (id, version, writer) values (1, gen_random_uuid()::text, '')
     on conflict (id) do nothing`.execute(db)
   await sql`create or replace function configuration_changed() returns trigger language plpgsql as
-    'begin update configuration_change set version = gen_random_uuid()::text where id = 1; return null; end'
-    `.execute(db)
+    'begin
+      update configuration_change set version = gen_random_uuid()::text, writer = pg_current_xact_id()::text
+        where id = 1 and writer <> pg_current_xact_id()::text;
+      return null;
+    end'`.execute(db)
   const on = [...TABLES.map(table => [table, 'insert or update or delete']), ['containment', CONTAINMENT]] as const
   for (const [table = '', what = ''] of on) {
     await sql`create or replace trigger configuration_changed after ${sql.raw(what)} on ${sql.table(table)}
