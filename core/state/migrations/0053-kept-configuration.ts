@@ -21,9 +21,9 @@ export async function up(db: AnyDb): Promise<void> {
   await sql`insert into configuration_change (id, version, writer) values (1, gen_random_uuid()::text, '')
     on conflict (id) do nothing`.execute(db)
   await sql`create or replace function configuration_changed() returns trigger language plpgsql as
-    'begin
-      update configuration_change set version = gen_random_uuid()::text, writer = pg_current_xact_id()::text
-        where id = 1 and writer <> pg_current_xact_id()::text;
+    'declare own text := pg_current_xact_id()::text || now()::text;
+    begin
+      update configuration_change set version = gen_random_uuid()::text, writer = own where id = 1 and writer <> own;
       return null;
     end'`.execute(db)
   const on = [...TABLES.map(table => [table, 'insert or update or delete']), ['containment', CONTAINMENT]] as const
