@@ -1,9 +1,11 @@
 import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync, openSync, statfsSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import type { HistoryFilter } from '../../core/state/calls/call-history.ts'
 import { readCallLines } from '../../core/state/calls/call-lines.ts'
 import type { RowReader } from '../../core/state/index.ts'
 import type { LineFormat } from './columns.ts'
+import { createPace } from './pace.ts'
 
 /** A part of a job. It is plain data, which goes to a thread. */
 export interface Slice {
@@ -22,6 +24,8 @@ export interface Slice {
   readonly max_bytes: number
   /** The slice ends after about so many rows. */
   readonly max_rows: number
+  /** The pace, which leaves the rest of the time to calls. Null: as fast as it can. */
+  readonly rows_a_second: number | null
 }
 
 interface Written {
@@ -40,11 +44,13 @@ export type SliceOutcome =
 
 /** Rows of one read. They bound the memory, and how long a read keeps the log of the store from being cut. */
 const READ_ROWS = 1000
+/** Rows of one read beside calls: each call that is set up waits for some of its 2 ms at most. */
+const PACED_READ_ROWS = 250
 /** Positions of one read where most calls do not match. */
 const MAX_READ_POSITIONS = 50_000
 /** Reads of one slice, however few rows they find. */
 const SLICE_READS = 200
-/** A read takes about 15 ms. */
+/** A read takes 2 to 15 ms. */
 const STARVED_MS = 2000
 /** Space of the disk that exports leave to the platform. */
 const SPARE_BYTES = 256 * 1024 * 1024
@@ -69,10 +75,13 @@ export async function writeSlice(reader: RowReader, slice: Slice): Promise<Slice
       bytes += text.length
     }
     if (bytes === 0) add(Buffer.from(lines.head))
-    const limit = Math.min(READ_ROWS, slice.max_rows)
+    const { rows_a_second } = slice
+    const limit = Math.min(rows_a_second === null ? READ_ROWS : PACED_READ_ROWS, slice.max_rows)
     let span = limit
     const enough = rows + slice.max_rows
     let starved = false
+    const surroundings = { written: () => reader.written(), wait: setTimeout, now_ms: () => performance.now() }
+    const pace = rows_a_second === null ? null : createPace(rows_a_second, surroundings)
     for (let reads = 0; reads < SLICE_READS && rows < enough && after_position < last_position && !starved; reads++) {
       const begun_ms = performance.now()
       const last = Math.min(after_position + span, last_position)
@@ -82,7 +91,9 @@ export async function writeSlice(reader: RowReader, slice: Slice): Promise<Slice
       rows += found.rows
       after_position = found.rows === limit ? (found.last_position ?? last) : last
       span = found.rows < limit / 4 ? Math.min(span * 2, MAX_READ_POSITIONS) : limit
-      starved = performance.now() - begun_ms > STARVED_MS
+      const took_ms = performance.now() - begun_ms
+      starved = took_ms > STARVED_MS
+      await pace?.({ rows: found.rows, full: found.rows === limit, took_ms })
     }
     fdatasyncSync(file)
     return { after_position, rows, bytes, done: after_position >= last_position, starved }

@@ -14,6 +14,7 @@ import {
   openCallExports,
 } from '../../core/state/calls/call-exports.ts'
 import { pathBelow } from '../../core/state/calls/recording-file.ts'
+import { callsComeIn } from '../../core/state/maintenance/parts.ts'
 import { lineFormat } from '../exports/columns.ts'
 import { EXPORT_QUOTA_BYTES } from '../exports/jobs.ts'
 import { type SliceWriter, startSliceWriter } from '../exports/writer.ts'
@@ -22,6 +23,8 @@ import type { Reconciler } from './reconciler.ts'
 
 /** Rows of a job in one run, so that runs are short and several jobs take turns. */
 const SLICE_ROWS = 100_000
+/** The pace beside calls: on two cores, half of what an export can. */
+const ROWS_A_SECOND = 57_000
 /** Enough that what is to be done now is done first, and that a busy machine still finishes exports. */
 const NICENESS = 10
 /** Jobs of more calls take seconds: they run on what others leave of the processors. */
@@ -61,6 +64,7 @@ export function callExports({
         filter: JSON.parse(job.filter),
         max_bytes: job.project_id === null ? Number.MAX_SAFE_INTEGER : quota_bytes - others,
         max_rows: slice_rows,
+        rows_a_second: (await callsComeIn(state.db, clock.now())) ? ROWS_A_SECOND : null,
       })
       if ('failed' in outcome) return await fail(services, job, outcome.failed)
       await advanceCallExport(state, job.id, outcome, clock.now())

@@ -121,6 +121,8 @@ export interface RowReader {
   lines(
     query: (db: Kysely<Schema>, write: WriteText) => Compilable<{ readonly position: number; readonly line: string }>,
   ): Promise<Lines>
+  /** Reports whether another connection has committed since it was asked last; false where the store cannot tell. */
+  written(): boolean
   close(): Promise<void>
 }
 

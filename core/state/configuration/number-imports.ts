@@ -4,16 +4,16 @@ import { iso } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/ids.ts'
 import type { Db, NumberImportTable, Trx } from '../db.ts'
 import type { State } from '../index.ts'
+import { writeInParts, writePart } from '../maintenance/parts.ts'
 import { insertStock } from './numbers.ts'
 
 /**
- * Imports of numbers into the inventory. Lines are written and taken a slice in each transaction, so that calls and
+ * Imports of numbers into the inventory. Lines are written and taken some in each transaction, so that calls and
  * requests wait for no import, and a killed process loses and repeats nothing.
  */
 
 export type NumberImportRow = Selectable<NumberImportTable>
 
-const SLICE = 500
 const HOUR_MS = 3_600_000
 /** How long an import is kept in each state. */
 const KEPT_MS = { reading: 6 * HOUR_MS, preview: 24 * HOUR_MS, completed: 30 * 24 * HOUR_MS } as const
@@ -42,12 +42,15 @@ export async function draftImport(
   }
   await state.shortTransaction(trx => trx.insertInto('number_import').values(row).execute())
   let known = 0
-  for (let at = 0; at < numbers.length; at += SLICE) {
-    const slice = numbers.slice(at, at + SLICE)
-    const lines = slice.map(line => ({ import_id: id, ...line }))
-    await state.shortTransaction(trx => trx.insertInto('number_import_line').values(lines).execute())
-    known += (await knownOf(state.db, slice)).size
-  }
+  let at = 0
+  await writeInParts(state, async (trx, rows) => {
+    const part = numbers.slice(at, at + rows)
+    const lines = part.map(line => ({ import_id: id, ...line }))
+    if (lines.length > 0) await trx.insertInto('number_import_line').values(lines).execute()
+    known += (await knownOf(trx, part)).size
+    at += part.length
+    return at < numbers.length
+  })
   return { id, known }
 }
 
@@ -108,7 +111,7 @@ export const firstLines = (db: Db | Trx, import_id: string, limit: number): Prom
     .limit(limit)
     .execute()
 
-/** Takes a slice of each running import. Returns how many imports go on. */
+/** Takes some lines of each running import. Returns how many imports go on. */
 export async function stepImports(state: State, now_ms: number): Promise<number> {
   const running = await state.db
     .selectFrom('number_import')
@@ -117,19 +120,23 @@ export async function stepImports(state: State, now_ms: number): Promise<number>
     .orderBy('position')
     .execute()
   let open = 0
-  for (const { id } of running) if (await state.shortTransaction(trx => step(trx, id, iso(now_ms)))) open += 1
+  for (const { id } of running)
+    if (await writePart(state, (trx, rows) => step(trx, { id, rows, now: iso(now_ms) }))) open += 1
   return open
 }
 
-async function step(trx: Trx, id: string, now: string): Promise<boolean> {
-  const lines = await firstLines(trx, id, SLICE)
+async function step(
+  trx: Trx,
+  { id, rows, now }: { readonly id: string; readonly rows: number; readonly now: string },
+): Promise<boolean> {
+  const lines = await firstLines(trx, id, rows)
   const known = lines.length === 0 ? new Set<string>() : await knownOf(trx, lines)
   const added = lines.filter(({ e164 }) => !known.has(e164))
   if (added.length > 0) await insertStock(trx, added, now)
   const last = lines.at(-1)
   if (last)
     await trx.deleteFrom('number_import_line').where('import_id', '=', id).where('e164', '<=', last.e164).execute()
-  const over = lines.length < SLICE
+  const over = lines.length < rows
   await trx
     .updateTable('number_import')
     .set(eb => ({
@@ -143,7 +150,7 @@ async function step(trx: Trx, id: string, now: string): Promise<boolean> {
   return !over
 }
 
-/** Deletes drafts that no request will finish, previews that nobody confirmed and old imports, in slices. */
+/** Deletes drafts that no request will finish, previews that nobody confirmed and old imports. */
 export async function dropOldImports(state: State, now_ms: number): Promise<void> {
   for (const [kept, ms] of Object.entries(KEPT_MS)) {
     const old = await state.db
@@ -158,12 +165,11 @@ export async function dropOldImports(state: State, now_ms: number): Promise<void
 }
 
 async function dropWhole(state: State, id: string): Promise<void> {
-  const dropSlice = async (trx: Trx): Promise<boolean> => {
-    const last = (await firstLines(trx, id, SLICE)).at(-1)
+  await writeInParts(state, async (trx, rows) => {
+    const last = (await firstLines(trx, id, rows)).at(-1)
     if (!last) return false
     await trx.deleteFrom('number_import_line').where('import_id', '=', id).where('e164', '<=', last.e164).execute()
     return true
-  }
-  while (await state.shortTransaction(dropSlice));
+  })
   await state.shortTransaction(trx => trx.deleteFrom('number_import').where('id', '=', id).execute())
 }

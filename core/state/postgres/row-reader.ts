@@ -21,6 +21,7 @@ export function openPostgresRows(database_url: string): RowReader {
         text: Buffer.from(String(text ?? '')),
       }
     },
+    written: () => false,
     close: () => pool.close(),
   }
 }

@@ -25,6 +25,8 @@ export function openSqliteRows({ data_dir, cache_kib, reads_wait }: Options): Ro
   const file = join(data_dir, DATABASE_FILE)
   const { database } = openConnection({ file, busy_timeout_ms: BUSY_TIMEOUT_MS, reads_only: true, cache_kib })
   defineTextRules(database)
+  const version = database.prepare('pragma data_version').pluck()
+  let seen = version.get()
   let kept: { readonly sql: string; readonly statement: Statement } | null = null
   return {
     async lines(query) {
@@ -37,6 +39,12 @@ export function openSqliteRows({ data_dir, cache_kib, reads_wait }: Options): Ro
       } catch (error) {
         throw stateErrorOf(error)
       }
+    },
+    written() {
+      const now = version.get()
+      const changed = now !== seen
+      seen = now
+      return changed
     },
     async close() {
       database.close()

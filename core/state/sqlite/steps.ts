@@ -17,9 +17,9 @@ export const CHECKPOINT_PAGES = 15_000
 const IMPATIENT_MS = 500
 /**
  * SQLite polls for a lock at intervals that grow to 100 ms, and a busy process may retake the lock between two polls.
- * Retrying after this time keeps the intervals short.
+ * With this time it polls every millisecond, and we begin again: most transactions of others take no longer.
  */
-const LOOKS_FOR_MS = 20
+const LOOKS_FOR_MS = 2
 
 /** The outcome of a step: `result` for procedures and batches, rows and counts for statements. */
 export interface Outcome {

@@ -5,6 +5,7 @@ import { draftRates, dropOldDrafts } from '../../../../core/state/money/price-bo
 import { effectivePriceBook, lookupRate } from '../../../../core/state/money/rates.ts'
 import { INSTALLATION } from '../../../../core/state/people/audit.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
+import { ranCall } from '../../../support/ended-calls.ts'
 import t from '../../../support/harness/index.ts'
 import { asks, customer, operatorKey, trailOf } from '../../../support/operators.ts'
 
@@ -228,6 +229,37 @@ t.test('what a killed import left behind prices nothing and is deleted', async t
   await dropOldDrafts(w.state, now_ms + 7 * 3_600_000)
   t.equal(await left(), 0)
   t.same(await w.state.db.selectFrom('price_book_draft').selectAll().where('id', '=', id).execute(), [])
+})
+
+t.test('a long import is whole, and beside calls its transactions are short', async t => {
+  const rate = { label: 'x', rate_micro: 1, rate_unit: 'minute' as const }
+  const increments = { increment_initial_seconds: 1, increment_additional_seconds: 1 }
+  const rates = Array.from({ length: 1050 }, (_, at) => ({ ...rate, ...increments, prefix: String(20_000 + at) }))
+  const count = async () => {
+    const query = w.state.db.selectFrom('rate').select(eb => eb.fn.countAll<number>().as('rows'))
+    return Number((await query.executeTakeFirstOrThrow()).rows)
+  }
+  /** Imports the rates. Returns how many the largest transaction has written. */
+  const largest = async () => {
+    const parts: number[] = []
+    const shortTransaction: typeof w.state.shortTransaction = async work => {
+      const before = await count()
+      const result = await w.state.shortTransaction(work)
+      parts.push((await count()) - before)
+      return result
+    }
+    const id = await draftRates({ ...w.state, shortTransaction }, rates, Date.now())
+    const written = w.state.db.selectFrom('rate').select('prefix').where('price_book_id', '=', id).orderBy('prefix')
+    t.same(
+      (await written.execute()).map(({ prefix }) => prefix),
+      rates.map(({ prefix }) => prefix),
+    )
+    return Math.max(...parts)
+  }
+  t.equal(await largest(), 500, 'without calls')
+  // A call of an hour that a slow machine does not reach either.
+  await ranCall(w, { hours_ago: -1 })
+  t.equal(await largest(), 100, 'beside calls')
 })
 
 t.test('a label is data: no formula in a spreadsheet, no control character on a screen', async t => {
