@@ -64,27 +64,22 @@ export const addTrunk = (made: Made, source: string) =>
 const PAUSE_MS = 20
 
 /**
- * Measures the set-up of calls, one after the other, while `work` runs. Returns milliseconds, sorted; a call that is
- * refused takes forever.
+ * Measures the set-up of calls, one after the other, while `goesOn` says so of their number. Returns milliseconds; a
+ * call that is refused takes forever.
  */
-export async function setUpsDuring(agent: UserAgent, from: Caller, work: Promise<unknown>): Promise<number[]> {
+export async function setUps(agent: UserAgent, from: Caller, goesOn: (calls: number) => boolean): Promise<number[]> {
   const taken_ms: number[] = []
-  let over = false
-  const done = work.finally(() => {
-    over = true
-  })
-  // The error comes out below, when the call in progress is over.
-  done.catch(() => undefined)
-  while (!over) {
+  while (goesOn(taken_ms.length)) {
     const begun = performance.now()
     const answered = await isAnswered(agent, from)
     taken_ms.push(answered ? performance.now() - begun : Number.POSITIVE_INFINITY)
     await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
   }
-  await done
-  return taken_ms.sort((a, b) => a - b)
+  return taken_ms
 }
 
-/** The value below which this part of sorted values lies. */
-export const quantile = (sorted: readonly number[], part: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
+/** The value below which this part of the values lies. */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
+}
