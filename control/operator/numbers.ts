@@ -4,6 +4,7 @@ import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { listAllNumbers, type NumberRow, saveNumber, stockNumbers } from '../../core/state/configuration/numbers.ts'
 import { QUARANTINE_MS, withdrawNumber } from '../../core/state/configuration/withdrawn-numbers.ts'
+import { chargeNumbersOf } from '../../core/state/money/number-charges.ts'
 import { findAnyProject } from '../../core/state/people/customers.ts'
 import { withoutScope } from '../http/access.ts'
 import type { Caller } from '../http/caller.ts'
@@ -189,7 +190,7 @@ export const numbers = [
     }),
     replies: { 200: StockNumber },
     refusals: ['number_in_use', 'scope_required', 'role_forbidden'],
-    async run({ db, caller, number, body, now }) {
+    async run({ db, caller, number, body, now, services }) {
       const refusal = priceRefused(caller, body)
       if (refusal) return refusal
       if (number.status !== 'available') return refuse('number_in_use', { value: number.e164, limit: number.status })
@@ -197,6 +198,7 @@ export const numbers = [
       const project = await findAnyProject(db, body.project_id)
       if (!project) return notFound(`project ${body.project_id}`)
       const saved = await saveNumber(db, number, { project_id: project.id, status: 'held', monthly_minor }, now)
+      await chargeNumbersOf(db, project, services.clock.now())
       const customer = { organization_id: project.organization_id, project_id: project.id }
       const change = numberChange(`Gave ${saved.e164} to ${project.name}`, number, saved, customer)
       return { status: 200, revision: saved.revision, body: present(saved), change }

@@ -6,9 +6,14 @@ import {
   listOrders,
   type NumberOrderRow,
 } from '../../core/state/configuration/number-orders.ts'
-import { countHeld, type NumberRow, numbersNamed, takeAvailableNumber } from '../../core/state/configuration/numbers.ts'
+import {
+  countTaken,
+  type NumberRow,
+  numbersNamed,
+  takeAvailableNumber,
+} from '../../core/state/configuration/numbers.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
-import { dueForNumbersMinor } from '../../core/state/money/number-charges.ts'
+import { chargeNumbersOf, dueForNumbersMinor } from '../../core/state/money/number-charges.ts'
 import { findBillingAccount } from '../../core/state/money/rates.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { pageBefore, pageQuery } from '../http/paging.ts'
@@ -84,6 +89,7 @@ export const numberOrders = [
       if (isRefusal(taken)) return taken
       const beyond = await beyondMeans(db, project, taken, services.clock.now())
       if (beyond) return beyond
+      await chargeNumbersOf(db, project, services.clock.now())
       const order = {
         id: `ord_${newId.uuid()}`,
         project_id: project.id,
@@ -128,7 +134,7 @@ async function beyondMeans(
 ): Promise<Refusal<'number_limit' | 'order_unaffordable'> | null> {
   const { name } = project
   const limit = project.sandbox === 1 ? MAX_HELD.sandbox : MAX_HELD.live
-  const held = await countHeld(trx, project.id)
+  const held = await countTaken(trx, project.id)
   if (held > limit) return refuse('number_limit', { name, limit, value: held })
   const account = await findBillingAccount(trx, project.billing_account_id)
   const costs = taken.some(({ monthly_minor }) => monthly_minor > 0)

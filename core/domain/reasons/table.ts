@@ -689,8 +689,8 @@ export const REASONS = {
   }),
   number_limit: limit({
     http: 409,
-    sentence: '{name} may hold {limit:number|numbers}, and would hold {value}',
-    mend: 'Release unused numbers, or ask an operator for more.',
+    sentence: '{name} may hold {limit:number|numbers}, and would hold {value} with those that are in quarantine',
+    mend: 'Ask an operator for more, or wait until the quarantine of released numbers ends.',
   }),
   order_unaffordable: limit({
     http: 409,

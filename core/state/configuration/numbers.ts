@@ -207,13 +207,16 @@ export async function endQuarantines(db: Db, now: string): Promise<number> {
   return Number(numUpdatedRows)
 }
 
-/** Counts the numbers that a project holds. */
-export async function countHeld(db: Db | Trx, project_id: string): Promise<number> {
+/**
+ * Counts the numbers that a project holds, and those that it has given back and that nobody else can have yet: orders
+ * and releases in turn would otherwise put the whole inventory into quarantine.
+ */
+export async function countTaken(db: Db | Trx, project_id: string): Promise<number> {
   const { count } = await db
     .selectFrom('number')
     .select(eb => eb.fn.countAll<number>().as('count'))
     .where('project_id', '=', project_id)
-    .where('status', '=', 'held')
+    .where('status', 'in', ['held', 'quarantined'])
     .executeTakeFirstOrThrow()
   return Number(count)
 }

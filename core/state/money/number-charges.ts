@@ -58,6 +58,47 @@ export async function dueForNumbersMinor(
   return Number(row.sum ?? 0)
 }
 
+/** A number whose month is due, and whose it is. */
+interface Due {
+  readonly e164: string
+  readonly monthly_minor: number
+  readonly project_id: string
+  readonly billing_account_id: string
+  readonly reference: string
+}
+
+const charge = (trx: Trx, due: Due, period: string, now_ms: number) =>
+  adjustBalance(trx, {
+    id: due.billing_account_id,
+    project_id: due.project_id,
+    kind: 'number' as const,
+    amount_minor: -due.monthly_minor,
+    note: `${due.e164}, ${period}`,
+    reference: due.reference,
+    now: iso(now_ms),
+    once: true,
+  })
+
+/**
+ * Charges the months that are due of the numbers of a project, in the transaction that gives it one. A number that was
+ * given back before the background task came by would otherwise cost nothing.
+ */
+export async function chargeNumbersOf(
+  trx: Trx,
+  project: Pick<ProjectRow, 'id' | 'organization_id'>,
+  now_ms: number,
+): Promise<void> {
+  const organization = await findOrganization(trx, project.organization_id)
+  if (!organization) return
+  const { due, period, reference } = dueNumbers(trx, organization.time_zone, now_ms)
+  const rows = await due
+    .where('project.id', '=', project.id)
+    .select(['number.e164', 'number.monthly_minor', 'project.id as project_id', 'project.billing_account_id'])
+    .select(reference.as('reference'))
+    .execute()
+  for (const row of rows) await charge(trx, row, period, now_ms)
+}
+
 /**
  * Charges each number that a live project holds for the running month of its organization's time zone, in a transaction
  * of its own, once. The balance may become negative: the month was used. Returns the number of charges.
@@ -72,22 +113,7 @@ export async function chargeNumbers(state: State, now_ms: number): Promise<numbe
       .select(reference.as('reference'))
       .limit(BATCH)
       .execute()
-    for (const { e164, monthly_minor, project_id, billing_account_id: id, reference } of rows)
-      if (
-        await state.transaction(trx =>
-          adjustBalance(trx, {
-            id,
-            project_id,
-            kind: 'number' as const,
-            amount_minor: -monthly_minor,
-            note: `${e164}, ${period}`,
-            reference,
-            now: iso(now_ms),
-            once: true,
-          }),
-        )
-      )
-        charged += 1
+    for (const row of rows) if (await state.transaction(trx => charge(trx, row, period, now_ms))) charged += 1
   }
   return charged
 }

@@ -275,6 +275,45 @@ t.test('an order of numbers is bounded by how many a project holds and by its ba
   t.equal(balance_minor, 0)
 })
 
+t.test(
+  'who orders numbers and gives them back at once pays for their month, and does not use up the inventory',
+  async t => {
+    const w = await controlPlane(t)
+    const { db } = w.state
+    const stock = Array.from({ length: 130 }, (_, at) => `+2342019991${String(at).padStart(3, '0')}`)
+    await w.state.transaction(trx => stockNumbers(trx, stock, 500, iso(Date.now())))
+    const order = (numbers: readonly string[]) =>
+      w.ask('POST', '/v1/number-orders', { body: { numbers }, headers: { 'Idempotency-Key': freshKey() } })
+    const giveBack = async ({ body }: Awaited<ReturnType<typeof order>>) => {
+      for (const { id, revision } of body.numbers)
+        await w.ask('POST', `/v1/numbers/${id}/release`, {
+          headers: { 'If-Match': `"${revision}"`, 'Idempotency-Key': freshKey() },
+        })
+    }
+    const inventory = async () =>
+      (await db.selectFrom('number').select('id').where('status', '=', 'available').execute()).length
+    await giveBack(await order(stock.slice(0, 80)))
+    t.match(await order(stock.slice(80)), { status: 409, body: { code: 'number_limit' } }, 'ten of the demo, and 80')
+    t.equal(await inventory(), 50, 'a customer in the sandbox empties no inventory')
+
+    const { billing_account_id: id } = await db.selectFrom('project').selectAll().executeTakeFirstOrThrow()
+    await db.updateTable('project').set({ sandbox: 0 }).execute()
+    await w.state.transaction(async trx => {
+      await putBillingAccount(trx, { id, name: 'Main', currency: 'NGN', prepaid: 1, credit_minor: 0 })
+      await adjustBalance(trx, { id, kind: 'top_up', amount_minor: 1200, note: null, now: iso(Date.now()) })
+    })
+    const paid = await order(stock.slice(80, 82))
+    t.equal(paid.status, 201)
+    await giveBack(paid)
+    const balance = async () =>
+      (await db.selectFrom('billing_account').selectAll().executeTakeFirstOrThrow()).balance_minor
+    t.equal(await balance(), 200, 'both months are paid')
+    await numberCharges.run(w)
+    t.equal(await balance(), 200, 'once')
+    t.same(await brokenInvariants(db), [])
+  },
+)
+
 t.test('the first statement of a project that shares an old account leaves the lines before it alone', async t => {
   const w = await controlPlane(t)
   const { db } = w.state
