@@ -7,7 +7,7 @@ export interface Turn {
 }
 
 /** How much longer calls take to set up during the work than in peace, over all turns. */
-export interface Slowdown {
+interface Slowdown {
   readonly calls: number
   readonly busy_ms: number
   readonly peace_ms: number

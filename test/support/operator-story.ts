@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { stockNumbers } from '../../core/state/configuration/numbers.ts'
 import { signIn } from './console.ts'
 import type { Test } from './harness/index.ts'
 import { until } from './wait.ts'
@@ -64,12 +65,16 @@ export async function operatorStory(t: Test, w: World, page: Page): Promise<void
   await fill('Last number', '+2342018765002')
   await send('Add')
   await row('+2342018765002').getByText('Available').waitFor()
+  // More free numbers before these than the list of a dialog has.
+  const others = Array.from({ length: 210 }, (_, at) => `+2342010876${String(at).padStart(3, '0')}`)
+  await w.state.transaction(trx => stockNumbers(trx, others, 0, new Date().toISOString()))
 
   await menu('Customers')
   await row('Blossom').getByRole('link').first().click()
   await page.getByRole('heading', { name: 'Projects', level: 2 }).waitFor()
   await row('Blossom').getByRole('link').first().click()
   await button('Give a number').click()
+  await fill('Begins with', '+2342018765')
   await dialog.getByLabel('Number', { exact: true }).selectOption({ label: '+2342018765000' })
   await send('Give')
   await row('+2342018765000').waitFor()

@@ -4,13 +4,14 @@ import { ask } from '../lib/api.ts'
 import type { NumberOrder } from '../lib/api-types.ts'
 import { wrongNumber } from '../lib/checks.ts'
 import { type Pages, useAction, useData, usePages } from '../lib/data.ts'
+import { digitsAsked } from '../lib/digits-asked.ts'
 import { count, words } from '../lib/format.ts'
 import { hrefOf, type PageProps, query, setQuery } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import type { Application, ListOf, NumberBlock, PhoneNumber, TrunkSummary } from '../lib/types.ts'
 import { Button, Card, Empty, Loaded, NoRows, Notice, PageHead, ProblemBox, Status, Tabs, Time } from '../ui/basics.tsx'
 import { ConfirmByName, Dialog } from '../ui/dialog.tsx'
-import { Form, SelectField, TextField } from '../ui/form.tsx'
+import { Form, PrefixField, SelectField, TextField } from '../ui/form.tsx'
 import { type Column, LongTable, Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 
@@ -203,7 +204,9 @@ function RouteDialog({ number, onClose, onDone }: OfNumber) {
 }
 
 function Order() {
-  const available = useData<ListOf<PhoneNumber>>('/v1/numbers/available?limit=100')
+  const [prefix, setPrefix] = useState('')
+  const asked = new URLSearchParams({ limit: '100', ...digitsAsked(prefix) })
+  const available = useData<ListOf<PhoneNumber>>(`/v1/numbers/available?${asked}`)
   const orders = useData<ListOf<NumberOrder>>('/v1/number-orders')
   const [chosen, setChosen] = useState<readonly string[]>([])
   const action = useAction()
@@ -218,6 +221,9 @@ function Order() {
   }
   return (
     <>
+      <div class="filters">
+        <PrefixField value={prefix} onInput={setPrefix} />
+      </div>
       <Loaded of={available}>
         {({ data }) => (
           <Card

@@ -81,6 +81,18 @@ export const TextField = ({ value, onInput, type = 'text', mono, autoFocus, ...r
   </Field>
 )
 
+/** An input for the first digits of numbers. */
+export const PrefixField = ({ value, onInput, hint }: Pick<TextProps, 'value' | 'onInput' | 'hint'>) => (
+  <TextField
+    label="Begins with"
+    type="tel"
+    placeholder="+234"
+    value={value}
+    onInput={text => onInput(text.trim())}
+    hint={hint}
+  />
+)
+
 /**
  * An input for a date and time in the organization's time zone. A field of the browser's own would have the form and
  * the language of the browser. Tells of a change when the field is left or Enter is pressed.

@@ -3,12 +3,13 @@ import { counted } from '../../../../core/domain/text/counted.ts'
 import { ask } from '../../lib/api.ts'
 import type { OperatorNumber, OperatorProject, StockedNumbers } from '../../lib/api-types.ts'
 import { useAction, useData, usePages } from '../../lib/data.ts'
+import { digitsAsked } from '../../lib/digits-asked.ts'
 import { money } from '../../lib/format.ts'
 import { hrefOf, query, setQuery } from '../../lib/router.ts'
 import type { ListOf } from '../../lib/types.ts'
 import { Button, Card, Empty, NoRows, PageHead, ProblemBox, Status, Time } from '../../ui/basics.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Form, MoneyField, SelectField, TextField } from '../../ui/form.tsx'
+import { Form, MoneyField, PrefixField, SelectField, TextField } from '../../ui/form.tsx'
 import { LongTable } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 
@@ -28,7 +29,7 @@ export function NumberStock() {
   const asked = new URLSearchParams({
     limit: '200',
     ...(status === '' ? {} : { status }),
-    ...(/^\+?\d{1,15}$/.test(prefix) ? { prefix } : {}),
+    ...digitsAsked(prefix),
   })
   const of = usePages<OperatorNumber>(`/operator/v1/numbers?${asked}`, { key: keyOf })
   const projects = useData<ListOf<OperatorProject>>('/operator/v1/projects?limit=200')
@@ -47,13 +48,7 @@ export function NumberStock() {
       />
       <div class="filters">
         <SelectField label="State" value={status} onInput={value => setQuery({ status: value })} options={STATES} />
-        <TextField
-          label="Begins with"
-          type="tel"
-          value={prefix}
-          placeholder="+234"
-          onInput={value => setQuery({ prefix: value.trim() })}
-        />
+        <PrefixField value={prefix} onInput={value => setQuery({ prefix: value })} />
       </div>
       <ProblemBox problem={of.problem} />
       <Card flush>

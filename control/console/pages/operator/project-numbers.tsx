@@ -2,15 +2,20 @@ import { useState } from 'preact/hooks'
 import { ask } from '../../lib/api.ts'
 import type { OperatorNumber, OperatorProject } from '../../lib/api-types.ts'
 import { useAction, useData, usePages } from '../../lib/data.ts'
+import { digitsAsked } from '../../lib/digits-asked.ts'
 import { money } from '../../lib/format.ts'
 import { hrefOf } from '../../lib/router.ts'
 import type { ListOf } from '../../lib/types.ts'
 import { Button, Card, Empty, Loaded, NoRows, Notice, ProblemBox } from '../../ui/basics.tsx'
 import { ConfirmWithReason, Dialog } from '../../ui/dialog.tsx'
-import { Form, SelectField } from '../../ui/form.tsx'
+import { Form, PrefixField, SelectField } from '../../ui/form.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 
 const keyOf = (row: OperatorNumber) => row.id
+
+interface FreeNumbers extends ListOf<OperatorNumber> {
+  readonly next_cursor?: string | null
+}
 
 const numberColumns = (takeBack: (number: OperatorNumber) => void): readonly Column<OperatorNumber>[] => [
   { title: 'Number', cell: row => <span class="num">{row.e164}</span> },
@@ -85,7 +90,9 @@ export function ProjectNumbers({ project, onChanged }: { project: OperatorProjec
 }
 
 function Give({ project, onClose, onDone }: { project: OperatorProject; onClose: () => void; onDone: () => void }) {
-  const of = useData<ListOf<OperatorNumber>>('/operator/v1/numbers?status=available&limit=200')
+  const [prefix, setPrefix] = useState('')
+  const asked = new URLSearchParams({ status: 'available', limit: '200', ...digitsAsked(prefix) })
+  const of = useData<FreeNumbers>(`/operator/v1/numbers?${asked}`)
   const [chosen, setChosen] = useState('')
   const action = useAction()
   const give = async () => {
@@ -97,11 +104,16 @@ function Give({ project, onClose, onDone }: { project: OperatorProject; onClose:
   }
   return (
     <Dialog title={`Give ${project.name} a number`} onClose={onClose}>
+      <PrefixField
+        value={prefix}
+        onInput={setPrefix}
+        hint={of.data?.next_cursor == null ? undefined : 'There are more free numbers than the list has.'}
+      />
       <Loaded of={of}>
         {({ data }) =>
           data.length === 0 ? (
             <Empty
-              title="No number is free"
+              title={prefix === '' ? 'No number is free' : 'No free number begins so'}
               action={<a href={hrefOf('/operator/numbers')}>Add numbers to the stock</a>}
             />
           ) : (
