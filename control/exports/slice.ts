@@ -49,7 +49,7 @@ const PACED_READ_ROWS = 250
 /** Positions of one read where most calls do not match. */
 const MAX_READ_POSITIONS = 50_000
 /** Reads of one slice, however few rows they find. */
-const SLICE_READS = 200
+const SLICE_READS = 400
 /** A read takes 2 to 15 ms. */
 const STARVED_MS = 2000
 /** Space of the disk that exports leave to the platform. */

@@ -24,7 +24,7 @@ import type { Reconciler } from './reconciler.ts'
 /** Rows of a job in one run, so that runs are short and several jobs take turns. */
 const SLICE_ROWS = 100_000
 /** The pace beside calls: on two cores, half of what an export can. */
-const ROWS_A_SECOND = 57_000
+const ROWS_A_SECOND = 60_000
 /** Enough that what is to be done now is done first, and that a busy machine still finishes exports. */
 const NICENESS = 10
 /** Jobs of more calls take seconds: they run on what others leave of the processors. */
