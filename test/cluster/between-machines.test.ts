@@ -287,7 +287,7 @@ t.test('what crosses machines', async t => {
     const alone = await call(b, room, stranger, '+2342019990001')
     alone.line.hum(1760)
     await until('they have a conference of their own', async () => {
-      const { body } = await theirs.voice('GET', '/Conferences.json?FriendlyName=across')
+      const { body } = await theirs.voice('GET', '/Conferences.json?FriendlyName=across&Status=init')
       return body.conferences.length === 1
     })
     t.ok(first.line.level(1760) < -40, 'the same name of another customer is another conference')
