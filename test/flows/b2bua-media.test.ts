@@ -362,7 +362,7 @@ t.test('media between two legs', async t => {
     await far.over()
   })
 
-  t.test('a peer whose NAT gives it another address in a call is heard and hears, and no stranger is', async t => {
+  t.test('who sends to the port of a call while the peer is silent is not heard, and hears nothing', async t => {
     const near = await dial(world)
     const far = await world.target.incoming(CALLED)
     far.sdpAddress = '10.255.0.9'
@@ -370,15 +370,9 @@ t.test('media between two legs', async t => {
     await near.answered()
     await acknowledged
     await talk(near, far)
-    // The stranger knows the port, and sends to it while the peer is silent.
     const stranger = await openRtpPeer({ address: '127.0.0.29', codec: 'PCMU' })
     t.teardown(() => stranger.close())
     stranger.sendTo(...far.rtp.target)
-    await stranger.send(tone(1700, 600))
-    for (const address of ['127.0.0.22', '127.0.0.28']) {
-      await far.rtp.rebind(address)
-      await talk(near, far)
-    }
     await stranger.send(tone(1700, 600))
     await talk(near, far)
     t.equal(stranger.received.length, 0, 'the stranger hears nothing')

@@ -71,13 +71,13 @@ export function writeRtp(fields: Omit<RtpPacket, 'from_port' | 'at_ms'>): Buffer
 }
 
 export class RtpPeer {
+  readonly port: number
   readonly received: RtpPacket[] = []
   /** Sees each RTP packet that passes the socket, with the port at the other end. */
   onPacket: ((bytes: Buffer, sent: boolean, port: number) => void) | null = null
   /** How many packets this peer has sent. */
   sent = 0
-  #socket: Socket
-  #port = 0
+  readonly #socket: Socket
   readonly #options: PeerOptions
   readonly #codec: G711
   readonly #ssrc = Math.floor(Math.random() * 2 ** 32)
@@ -95,11 +95,8 @@ export class RtpPeer {
     this.#socket = socket
     this.#options = options
     this.#codec = options.codec ?? 'PCMU'
-    this.#listen(socket)
-  }
-
-  get port(): number {
-    return this.#port
+    this.port = socket.address().port
+    socket.on('message', (message: Buffer, from: RemoteInfo) => this.#receive(message, from))
   }
 
   get address(): string {
@@ -114,20 +111,6 @@ export class RtpPeer {
   sendTo(port: number, address = '127.0.0.1'): void {
     this.#target_port = port
     this.#target_address = address
-  }
-
-  /** Goes on with the same stream from another address, as behind a NAT that gave it a new one. */
-  async rebind(address = this.address): Promise<void> {
-    const socket = createSocket('udp4').bind(0, address)
-    await once(socket, 'listening')
-    this.#socket.close()
-    this.#socket = socket
-    this.#listen(socket)
-  }
-
-  #listen(socket: Socket): void {
-    this.#port = socket.address().port
-    socket.on('message', (message: Buffer, from: RemoteInfo) => this.#receive(message, from))
   }
 
   /** Where packets go: port and address. */

@@ -79,18 +79,18 @@ bool Receiver::outranks(const Address& from, uint64_t now_us) const {
 }
 
 /** Reports whether the peer goes on at another address, because its NAT gave it a new one (decision 1085). Its old
- * address must be silent, and three packets in a row must continue the stream or follow a hold. ICE proves a browser's
- * addresses. */
+ * address must be silent, and three packets in a row must continue a secured stream or follow a hold. ICE proves a
+ * browser's addresses. */
 bool Receiver::has_moved(const uint8_t* packet, size_t n, const Address& from, uint64_t now_us) {
   if (now_us - last_received_us_ < kMovedUs || takes_raw_ || !stats_.started()) return false;
   if (stream_.policy().strict && !trusted(from)) return false;
   if (context_.denied && any_holds(*context_.denied, from)) return false;
   RtpView v;
   if (n > kMaxPacket || !parse_rtp_header(packet, n, v)) return false;
-  return (continues(v) || resumes(from, now_us)) && newcomers_.persists(from, v);
+  return ((secured_ && continues(v)) || resumes(from, now_us)) && newcomers_.persists(from, v);
 }
 
-/** Reports whether a packet continues the stream, by an SSRC and a number that only the peer and who hears it know. */
+/** Reports whether a packet continues the stream, by its SSRC and number. Its authentication is checked before the move. */
 bool Receiver::continues(const RtpView& v) const {
   const auto ahead = static_cast<uint16_t>(v.seq - stats_.max_seq());
   return v.ssrc == stats_.ssrc() && ahead > 0 && ahead <= kMostLost;
