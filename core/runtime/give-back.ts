@@ -9,6 +9,8 @@ const PERIOD_MS = 10_000
 const QUIET_MS = 300
 /** A heap with no more free space than this is not collected. */
 const SPARE_BYTES = 3 * 1024 * 1024
+/** A resting process leaves garbage, too. When its heap has grown by this, it is collected without a burst. */
+const GROWN_BYTES = 6 * 1024 * 1024
 /** A heap that uses more than this is not collected, because the pause would disturb calls. */
 const MOST_BYTES = 64 * 1024 * 1024
 
@@ -22,8 +24,8 @@ interface Engine {
 }
 
 /**
- * Collects the heap of this process once after its start and after each burst of work. V8 collects only when a program
- * allocates, so an idle process would keep the memory of a burst for hours.
+ * Collects the heap of this process once after its start, after each burst of work, and when it has grown since. V8
+ * collects only when a program allocates, so a resting process would keep the memory of a burst for hours.
  */
 export function giveBackMemory(
   clock: Pick<Clock, 'every'>,
@@ -32,6 +34,8 @@ export function giveBackMemory(
   let before = worked_ms()
   // The start is the first burst.
   let burst = true
+  /** Bytes of the heap after the last look that ended a burst. */
+  let left = Number.POSITIVE_INFINITY
   return clock.every(PERIOD_MS, () => {
     const now = worked_ms()
     const quiet = now - before < QUIET_MS
@@ -40,10 +44,12 @@ export function giveBackMemory(
       burst = true
       return
     }
-    if (!burst) return
-    burst = false
     const { used, total } = heap()
-    if (used < MOST_BYTES && total - used > SPARE_BYTES) collect()
+    const grown = used > left + GROWN_BYTES
+    if (!burst && !grown) return
+    if (used < MOST_BYTES && (grown || total - used > SPARE_BYTES)) collect()
+    burst = false
+    left = heap().used
   })
 }
 

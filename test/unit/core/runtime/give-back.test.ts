@@ -6,7 +6,7 @@ const MIB = 1024 * 1024
 const ROOMY = { used: 20 * MIB, total: 40 * MIB }
 
 /** Runs periods in which the event loop worked for so many milliseconds. Returns those after which it collected. */
-function collectedAfter(periods: readonly number[], heap = ROOMY): number[] {
+function collectedAfter(periods: readonly number[], heap: typeof ROOMY | (() => typeof ROOMY) = ROOMY): number[] {
   const collected: number[] = []
   let at = 0
   let worked_ms = 0
@@ -18,7 +18,11 @@ function collectedAfter(periods: readonly number[], heap = ROOMY): number[] {
         return { cancel: () => undefined }
       },
     },
-    { worked_ms: () => worked_ms, heap: () => heap, collect: () => collected.push(at) },
+    {
+      worked_ms: () => worked_ms,
+      heap: () => (typeof heap === 'function' ? heap() : heap),
+      collect: () => collected.push(at),
+    },
   )
   for (const ms of periods) {
     worked_ms += ms
@@ -39,6 +43,17 @@ t.test('a process that works gives nothing back; it does so once when the burst 
 t.test('a heap without spare room, or one whose collection would disturb calls, is left alone', async t => {
   t.same(collectedAfter([0, 0], { used: 20 * MIB, total: 22 * MIB }), [])
   t.same(collectedAfter([0, 0], { used: 65 * MIB, total: 120 * MIB }), [])
+})
+
+t.test('a resting process whose heap has grown by its own small work gives it back', async t => {
+  let used = 18 * MIB
+  const grows = () => {
+    used += MIB
+    return { used, total: 40 * MIB }
+  }
+  const collected = collectedAfter([0, 10, 10, 10, 10, 10, 10, 10, 10, 10], grows)
+  t.equal(collected[0], 0)
+  t.equal(collected.length, 2, 'once after its start, and once when it had grown')
 })
 
 t.test('V8 still takes code that it compiled before: what is loaded later has it too', async t => {
