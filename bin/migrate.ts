@@ -10,6 +10,7 @@ import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
 import { executedMigrations } from '../core/state/maintenance/migrate.ts'
 import { CONTRACTS } from '../core/state/migrations/index.ts'
 import { auditTrails, verifyChain } from '../core/state/people/audit.ts'
+import { databaseGiven } from './given-database.ts'
 import { requirePresent, thisInstallation } from './installation.ts'
 import { runningSupervisor } from './pid-file.ts'
 import { orSayWhy } from './say.ts'
@@ -34,7 +35,7 @@ export function migrateCommand(): Command {
   command
     .command('to-postgres')
     .description('copy the state of a drained installation from SQLite to an empty database, and compare all rows')
-    .argument('[url]', `the database; by default ${VARIABLES.database_url.name}, which no list of processes shows`)
+    .argument('[url]', `the database, or @FILE with its URL; by default ${VARIABLES.database_url.name}`)
     .option('--json', 'as JSON')
     .action((url: string | undefined, _options: Json, own: Command) =>
       orSayWhy(() => move(url, own.optsWithGlobals<Json>().json === true)),
@@ -71,7 +72,7 @@ async function migrate({ expand, contract, json }: Phases): Promise<void> {
 /** Moves the state from SQLite to PostgreSQL. Until the end nothing counts but SQLite, whose file is not changed. */
 async function move(given: string | undefined, json: boolean): Promise<void> {
   const { data_dir, run_dir, database_url: named } = readSettings(thisInstallation().env)
-  const database_url = given ?? named
+  const database_url = given === undefined ? named : databaseGiven(given)
   if (database_url === null) throw new StartRefused(`name the database, or set ${VARIABLES.database_url.name}`)
   refuseOtherPlace({ data_dir, database_url: null })
   if (!existsSync(join(data_dir, DATABASE_FILE))) throw new StartRefused(`${data_dir} has no ${DATABASE_FILE}`)

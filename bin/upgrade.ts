@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { Command } from 'commander'
 import { StartRefused } from '../core/runtime/start-refused.ts'
+import { databaseGiven } from './given-database.ts'
 import { presentConfig, theseSettings } from './installation.ts'
 import { orSayWhy } from './say.ts'
 import { withState } from './state.ts'
@@ -27,7 +28,10 @@ export const upgradeCommand = (): Command =>
     .option('--check', 'rehearse the release on a copy of the data, and change nothing that runs')
     .option('--link <path>', 'the link to the folder of the version that runs, such as /opt/strowger')
     .option('--service <unit>', 'the unit of systemd that runs it; else the platform is a process of its own')
-    .option('--copy <url>', 'with PostgreSQL: an empty database for the copy on which the release is rehearsed')
+    .option(
+      '--copy <url>',
+      'with PostgreSQL: an empty database for the copy on which the release is rehearsed; @FILE has a URL with password',
+    )
     .option('--accept', 'go on although the new version decides otherwise about calls of the last day')
     .option('--back', 'go back from an upgrade that was interrupted')
     .option('--continue', 'go on with an upgrade that was interrupted')
@@ -49,15 +53,17 @@ export const upgradeCommand = (): Command =>
       }),
     )
 
-const rehearsed = (release: string, { json, copy }: Options) =>
-  withState((state, config) =>
+function rehearsed(release: string, { json, copy }: Options) {
+  const copy_url = copy === undefined ? null : databaseGiven(copy)
+  return withState((state, config) =>
     withProgram(release, config.run_dir, async program => {
-      const found = await check(state, config, program, copy ?? null)
+      const found = await check(state, config, program, copy_url)
       if (json) give(`${JSON.stringify(found)}\n`)
       else tellFindings(found)
       return found
     }),
   )
+}
 
 async function upgrade(release: string, options: Options, migrations: readonly string[]): Promise<void> {
   const config = presentConfig()

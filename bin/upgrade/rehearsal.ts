@@ -86,7 +86,9 @@ interface Copy {
 /** @throws StartRefused */
 async function copyDatabase(from: string, { data_dir, database_url }: Copy): Promise<void> {
   if (database_url === null)
-    throw new StartRefused('name an empty database for the rehearsal: --copy postgres://… (createdb)')
+    throw new StartRefused(
+      'name an empty database for the rehearsal: --copy postgres://…, or --copy @FILE with its URL (createdb)',
+    )
   if (!(await isEmptyDatabase(database_url)))
     throw new StartRefused(`the database ${databaseName(database_url)} is not empty: make a new one (createdb)`)
   await dump(from, data_dir)

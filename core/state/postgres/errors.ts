@@ -37,3 +37,20 @@ export const leavesConnection = (error: unknown): boolean => {
   const { severity, code } = error as DriverError
   return severity === 'ERROR' && code !== '0A000'
 }
+
+/** What an operator should do about a server that lets nobody in, by the code or the message of its error. */
+const REMEDIES: readonly (readonly [error: RegExp, remedy: string])[] = [
+  [/^28P01 /, 'look at the user and the password in STROWGER_DATABASE_URL'],
+  [/^\S+ SASL: .*password must be a/, 'it wants a password: write it into STROWGER_DATABASE_URL, user:password@'],
+  [/^28000 /, 'make the user (createuser), or let it in from this machine (pg_hba.conf)'],
+  [/^3D000 /, 'make the database: createdb -E UTF8 -T template0'],
+  [/^ECONNREFUSED /, 'start PostgreSQL there, have it listen at that address, or mend host and port'],
+  [/^(ENOTFOUND|EAI_AGAIN) /, 'mend the name of the host'],
+]
+
+/** Returns the message of a server that cannot be used, with what to do about it. */
+export function withRemedy(error: unknown): string {
+  const { message, code } = error as DriverError
+  const remedy = REMEDIES.find(([known]) => known.test(`${code} ${message}`))?.[1]
+  return remedy === undefined ? message : `${message}; ${remedy}`
+}

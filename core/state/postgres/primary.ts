@@ -1,5 +1,6 @@
 import type { Host } from '../../runtime/database-url.ts'
 import { StateError } from '../port.ts'
+import { withRemedy } from './errors.ts'
 import type { Link } from './link.ts'
 
 /** How long a server has to answer before the next one of the list is asked too. */
@@ -31,7 +32,9 @@ export function findPrimary(
           done = true
         })
         .catch(error => {
-          found.push(`${host.name}${error instanceof Standby ? ' is a standby' : `: ${(error as Error).message}`}`)
+          found.push(
+            `${host.name}${error instanceof Standby ? ' is a standby: name its primary, too' : `: ${withRemedy(error)}`}`,
+          )
           if (found.length === hosts.length) reject(noPrimary(found))
           else if (next === found.length) ask()
         })

@@ -145,6 +145,9 @@ async function refuseUnfit(db: Kysely<Schema>): Promise<void> {
     select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding
     `.execute(db)
   const [server] = rows
-  if (!server || server.version < OLDEST_VERSION) throw new StartRefused('PostgreSQL 15 or newer is needed')
+  if (!server || server.version < OLDEST_VERSION)
+    throw new StartRefused(
+      `PostgreSQL 15 or newer is needed, and the server is version ${Math.floor((server?.version ?? 0) / 10_000)}`,
+    )
   if (server.encoding !== 'UTF8') throw new StartRefused(`the database has the encoding ${server.encoding}, not UTF8`)
 }
