@@ -8,6 +8,8 @@ const PATIENCE_MS = 60_000
 export interface Served {
   readonly database_url: string
   readonly pid: () => number
+  /** Has the server gather statistics, as it does by itself within a minute. */
+  readonly analyze: () => Promise<void>
   /** Opens the state of the server. */
   readonly open: () => Promise<State>
 }
@@ -20,6 +22,7 @@ export async function onServer<T>(work: (served: Served) => Promise<T>): Promise
     return await work({
       database_url,
       pid: server.pid,
+      analyze: () => server.tell('analyze'),
       open: () => openState({ data_dir: '', database_url, migrates: 'anybody', busy_timeout_ms: PATIENCE_MS }),
     })
   } finally {

@@ -38,12 +38,12 @@ interface Figures {
 
 /** Measures calls on both stores. */
 export async function state(calls: number) {
-  const measured = (at: State, pid: number | null) => measure(at, pid, calls)
+  const measured = (at: State, served: Served | null) => measure(at, served, calls)
   const sqlite = await inFolder(async data_dir =>
     measured(await openState({ data_dir, inline_here: systemClock }), null),
   )
   const [postgres, nodes] = await onServer(async served => {
-    const one = await measured(await served.open(), served.pid())
+    const one = await measured(await served.open(), served)
     const at = 2 * AT_ONCE.length * calls
     const [of_one, of_three] = [await ofNodes(served, 1, calls, at), await ofNodes(served, 3, calls, at + 2 * calls)]
     return [one, { of_one, of_three, again: await ofNodes(served, 1, calls, at + 4 * calls) }] as const
@@ -60,9 +60,11 @@ async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   }
 }
 
-async function measure(state: State, pid: number | null, calls: number): Promise<readonly Figures[]> {
+async function measure(state: State, served: Served | null, calls: number): Promise<readonly Figures[]> {
+  const pid = served?.pid() ?? null
   try {
     await fillState(state, STATE_SIZES)
+    await served?.analyze()
     const found: Figures[] = []
     let first = 0
     for (const at_once of AT_ONCE) {
