@@ -7,6 +7,7 @@ import { VOICE_ROUTES } from '../../../control/voice/index.ts'
 import type { VoiceRoute } from '../../../control/voice/route.ts'
 import { iso } from '../../../core/runtime/clock.ts'
 import { newId } from '../../../core/runtime/ids.ts'
+import { addCallEvent } from '../../../core/state/calls/call-events.ts'
 import { putSandboxCarrier } from '../../../core/state/configuration/bootstrap.ts'
 import { controlPlane } from '../../support/control-plane.ts'
 import t from '../../support/harness/index.ts'
@@ -149,6 +150,11 @@ t.test('each sample of the voice-calls API is carried out', async t => {
     activity: async ({ path }) => {
       const kind = path.includes('/Streams') ? 'stream' : path.includes('/Siprec') ? 'siprec' : 'transcription'
       return addActivity(w, call_sid, kind)
+    },
+    notification_sid: async () => {
+      const detail = { url: 'https://app.example.com/voice', detail: 'The document is no XML.' }
+      await addCallEvent(w.state.db, { call_sid, kind: 'error', number: 12100, detail }, Date.now())
+      return (await w.voice('GET', `/Calls/${call_sid}/Notifications.json`)).body.notifications[0].sid
     },
     subscription_sid: () => addActivity(w, call_sid, 'subscription'),
     number_sid: async () => (await w.voice('GET', '/IncomingPhoneNumbers.json')).body.incoming_phone_numbers[0].sid,

@@ -81,9 +81,13 @@ t.test('a flood of valid requests from a stranger is limited before the applicat
   clearInterval(flood)
   t.same([...new Set(calls)], ['ended'], `all of ${calls.length} calls were answered`)
   const windows = Math.floor((performance.now() - began) / 1_000) + 2
-  const heard = robot.seen.filter(s => s.method === 'OPTIONS').length
-  t.ok(heard <= windows * 100, `${heard} of ${sent} reached the application in ${windows} s`)
-  t.ok(edge.stats().server_transactions <= heard + 2 * calls.length, 'dropped requests leave no transaction')
+  const heard = () => robot.seen.filter(s => s.method === 'OPTIONS').length
+  // A request is known to the edge before the application has it.
+  await until(
+    'dropped requests leave no transaction',
+    () => edge.stats().server_transactions <= heard() + 2 * calls.length,
+  )
+  t.ok(heard() <= windows * 100, `${heard()} of ${sent} reached the application in ${windows} s`)
   t.equal(edge.stats().blocked_sources, 0)
 })
 
