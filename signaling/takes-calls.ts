@@ -51,7 +51,7 @@ interface Parts {
   readonly media: { readonly connected: boolean }
 }
 
-/** Whether a node takes calls: for OPTIONS of peers, and for whoever balances load. */
+/** Tells peers that send OPTIONS, and load balancers, whether the node takes calls. */
 export class TakesCalls {
   readonly #parts: Parts
 

@@ -1,7 +1,7 @@
 import { openState } from '../../core/state/index.ts'
 import { runCalls } from './state-calls.ts'
 
-// One of the nodes of `state.ts`: it runs the calls that it is told of, and says what CPU they took.
+// One of the nodes of `state.ts`: it runs the calls that `state.ts` asks for, and reports the CPU time that they took.
 
 export interface CallsToRun {
   readonly first: number

@@ -7,7 +7,7 @@ interface Read {
 }
 
 interface Surroundings {
-  /** Reports whether somebody has written since it was asked last: most writes are those of calls that are set up. */
+  /** Reports whether another connection has written since the last question. Most writes are those of new calls. */
   readonly written: () => boolean
   readonly wait: (ms: number) => Promise<unknown>
   readonly now_ms: () => number

@@ -150,7 +150,7 @@ async function step(
   return !over
 }
 
-/** Deletes drafts that no request will finish, previews that nobody confirmed and old imports. */
+/** Deletes old imports, unconfirmed previews, and drafts whose request has ended. */
 export async function dropOldImports(state: State, now_ms: number): Promise<void> {
   for (const [kept, ms] of Object.entries(KEPT_MS)) {
     const old = await state.db

@@ -11,8 +11,9 @@ const TABLES = [
 const CONTAINMENT = 'insert or delete or update of project_id, trunk_id, prefix, starts_at, expires_at, released_at'
 
 /**
- * PostgreSQL says whether the configuration has changed, whoever changed it: its processes keep what they have read
- * of it. A transaction says so once, because thousands of versions of one row would be slow. SQLite's processes know.
+ * Triggers of PostgreSQL note each change of the configuration, whoever makes it. Processes keep what they have read of
+ * it until then. A transaction notes one change, because thousands of versions of one row would be slow. On SQLite,
+ * processes learn of changes from each other.
  */
 export async function up(db: AnyDb): Promise<void> {
   if (clusteredIn(db) !== null) return

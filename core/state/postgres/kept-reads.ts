@@ -3,7 +3,7 @@ import type { Row } from '../procedures/query.ts'
 import { type Read, type ReadRows, tablesNamed } from './known-reads.ts'
 
 /** Tables with a trigger that tells of changes (migration 0053). */
-const CONFIGURATION: ReadonlySet<string> = new Set([
+export const KEPT_TABLES: ReadonlySet<string> = new Set([
   ...['organization', 'project', 'project_ceiling', 'subaccount', 'trunk', 'trunk_setting', 'subtrunk', 'delegation'],
   ...['number', 'policy_attachment', 'outbound_policy', 'policy_rule', 'price_book', 'webhook_endpoint', 'containment'],
 ])
@@ -36,7 +36,7 @@ export class KeptReads {
     let reads = this.#reads.get(sql)
     if (!reads) {
       const tables = tablesNamed(sql)
-      if (tables.size === 0 || ![...tables].every(table => CONFIGURATION.has(table))) return
+      if (tables.size === 0 || ![...tables].every(table => KEPT_TABLES.has(table))) return
       reads = boundedMap(MOST_READS)
       this.#reads.set(sql, reads)
     }

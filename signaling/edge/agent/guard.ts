@@ -93,7 +93,7 @@ type Block = {
 }
 
 const MAX_SOURCES = 20_000
-/** Proofs of one source that other edges are told. */
+/** The most proofs of one source that a word to the other edges holds. */
 const MAX_PROOFS = 100
 /** Words to other edges in a second: each costs a look at all proofs. Edges count what they are not told. */
 const MAX_TOLD = 10

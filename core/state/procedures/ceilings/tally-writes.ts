@@ -1,7 +1,7 @@
 import type { Value } from '../query.ts'
 import { type Counter, type Layer, type LedgerRow, numberNow, partsOf, takesOf } from './tally-rows.ts'
 
-/** A write of which nobody wants rows. */
+/** A statement that writes and returns no rows. */
 interface Write {
   readonly sql: string
   readonly values: readonly Value[]

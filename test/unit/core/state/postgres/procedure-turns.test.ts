@@ -3,6 +3,7 @@ import { callOf } from '../../../../../bench/admission/data.ts'
 import { ending } from '../../../../../core/domain/calls/endings.ts'
 import { admitCall, writeCall } from '../../../../../core/state/calls/running-calls.ts'
 import { brokenInvariants } from '../../../../../core/state/maintenance/invariants.ts'
+import { KEPT_TABLES } from '../../../../../core/state/postgres/kept-reads.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import t from '../../../../support/harness/index.ts'
 import { postgresState } from '../../../../support/postgres.ts'
@@ -124,6 +125,14 @@ t.test('the configuration is read again only when it has changed, whoever change
   await db.updateTable('outbound_policy').set({ system_default: 0 }).execute()
   t.match(await work('CA_8'), { decided: { admitted: true, policy_id: null } })
   t.same(await brokenInvariants(db), [])
+})
+
+t.test('each table whose reads are kept has the triggers that tell of its changes', async t => {
+  const { db } = (await made(t)).state
+  const { rows } = await sql<{ told: string }>`select t.tgrelid::regclass::text as told from pg_trigger t
+    where t.tgname in ('configuration_changed', 'configuration_emptied')`.execute(db)
+  const twice = [...KEPT_TABLES].flatMap(table => [table, table])
+  t.same(rows.map(({ told }) => told).toSorted(), twice.toSorted())
 })
 
 t.test('positions of calls follow the order in which they were asked for, though some are drawn ahead', async t => {
