@@ -24,6 +24,8 @@ type Opens = Pick<TransportDestination, 'tls' | 'server_name'>
 
 /** What one edge says to another. */
 export type Frame =
+  /** First: where I hear you. The other edge may not have learnt of this machine yet. */
+  | { readonly kind: 'here'; readonly at: MachineAt }
   /**
    * Send this over your flow. The answer `failed` comes only if it cannot be sent. With `opens` you may open a
    * connection for it, whose peer must prove this: the sender has no listening points.
@@ -109,7 +111,7 @@ export function listenForEdges(
     say({ kind: 'hello', listeners: hello(), takes: takes() })
     readJsonLines(socket, value => {
       if (isBeat(value) || isPing(value)) say({ kind: 'heard', takes: takes() })
-      if (isBeat(value) || isFrame(value) || isOfGuard(value))
+      if (isBeat(value) || isFrame(value) || isOfGuard(value) || isHere(value))
         hear(names.get(socket) ?? '', value, () => 'id' in value && say({ kind: 'failed', id: value.id }))
     })
   })
@@ -128,6 +130,13 @@ export function listenForEdges(
   })
 }
 
+function isHere(value: unknown): value is Extract<Frame, { readonly kind: 'here' }> {
+  const { kind, at } = value as { readonly kind?: unknown; readonly at?: Partial<MachineAt> }
+  return kind === 'here' && typeof at?.machine_id === 'string' && typeof at.host === 'string' && isPort(at.port)
+}
+
+const isPort = (port: unknown): boolean => Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536
+
 const isPing = (value: unknown): boolean => (value as { readonly kind?: unknown }).kind === 'ping'
 
 function isBeat(value: unknown): value is Extract<Frame, { readonly kind: 'beat' }> {
@@ -141,7 +150,7 @@ const isOfGuard = (value: unknown): value is Extract<Frame, { readonly kind: 'gu
 /** Whether a value is a frame of this version. A newer edge may say more. */
 function isFrame(value: unknown): value is Frame {
   const { kind, flow, text, id, listener } = value as Partial<
-    Exclude<Frame, { kind: 'beat' | 'ping' | 'guard' }> & { id: number; flow: Flow; listener: Listener }
+    Exclude<Frame, { kind: 'beat' | 'ping' | 'guard' | 'here' }> & { id: number; flow: Flow; listener: Listener }
   >
   if (typeof text !== 'string' || text.length > MAX_TEXT) return false
   if (kind === 'note') return true
@@ -151,7 +160,7 @@ function isFrame(value: unknown): value is Frame {
 
 /** The link to the edge of another machine. It opens with the first message, and again after it was lost. */
 export class EdgeLink {
-  readonly #own_id: string
+  readonly #own: MachineAt
   readonly #to: MachineAt
   readonly #key: Buffer
   readonly #clock: Clock
@@ -173,12 +182,12 @@ export class EdgeLink {
 
   constructor(
     to: MachineAt,
-    own: { readonly id: string; readonly key: Buffer; readonly clock: Clock; readonly log: EdgeLog },
+    own: { readonly at: MachineAt; readonly key: Buffer; readonly clock: Clock; readonly log: EdgeLog },
     changed: () => void,
   ) {
     this.#changed = changed
     this.#to = to
-    this.#own_id = own.id
+    this.#own = own.at
     this.#key = own.key
     this.#clock = own.clock
     this.#log = own.log
@@ -283,7 +292,7 @@ export class EdgeLink {
       ...MACHINE_TLS,
       host,
       port,
-      pskCallback: () => ({ psk: this.#key, identity: this.#own_id }),
+      pskCallback: () => ({ psk: this.#key, identity: this.#own.machine_id }),
       // The key proves the other end; there are no certificates.
       checkServerIdentity: () => undefined,
     })
@@ -306,6 +315,7 @@ export class EdgeLink {
       else if (answer.kind === 'failed') this.#failed(answer.id)
       else if (answer.kind === 'hello') {
         late.cancel()
+        socket.write(jsonLine({ kind: 'here', at: this.#own } satisfies Frame))
         this.#listeners = answer.listeners
         this.#told_lost = false
         this.#settle(true)

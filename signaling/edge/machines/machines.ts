@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { boundedMap } from '../../../core/domain/bounded-map.ts'
 import type { Clock, Timer } from '../../../core/runtime/clock.ts'
-import type { Beat, MachineLinks } from '../../../core/runtime/edge-link.ts'
+import type { Beat, MachineAt, MachineLinks } from '../../../core/runtime/edge-link.ts'
 import type { GuardWord } from '../agent/guard.ts'
 import { MARK, markInBranch } from '../sip/ids.ts'
 import type { SipMessage } from '../sip/message.ts'
@@ -42,6 +42,7 @@ const PING_MS = 2000
 /** New requests whose machine is remembered. */
 const MAX_HANDED = 20_000
 const lost = (): void => undefined
+const addressOf = ({ host, port }: MachineAt): string => `${host} ${port}`
 const FLOW_ALONE = { tls: { mode: 'flow' } } as const
 
 /**
@@ -61,8 +62,8 @@ export class Machines implements OtherMachines {
   readonly #options: MachinesOptions
   readonly #links = new Map<string, { readonly address: string; readonly link: EdgeLink }>()
   readonly #by_mark = new Map<string, EdgeLink>()
-  /** It has been told of the machines. */
-  #knows = false
+  /** Set once it has been told of the machines. */
+  #own: MachineAt | undefined
   #secret = Buffer.alloc(0)
   #homes: readonly string[] = []
   #fronts: readonly string[] = []
@@ -87,34 +88,56 @@ export class Machines implements OtherMachines {
 
   /** Replaces what is known of the machines. Resolves when this edge listens for the others, or cannot. */
   async learn({ own, key: key_hex, others, homes, fronts }: MachineLinks): Promise<void> {
-    const { clock, log } = this.#options
+    const { clock } = this.#options
     const key = Buffer.from(key_hex, 'hex')
     this.#mark = markOf(own.machine_id)
     const known = new Set(others.map(({ machine_id }) => machine_id))
     for (const [machine_id, { link }] of this.#links) if (!known.has(machine_id)) this.#forget(machine_id, link)
     for (const other of others) {
-      const address = `${other.host} ${other.port}`
+      const address = addressOf(other)
       const before = this.#links.get(other.machine_id)
       if (before?.address === address) continue
       if (before) this.#forget(other.machine_id, before.link)
-      const link = new EdgeLink(other, { id: own.machine_id, key, clock, log }, () => this.#borrow())
-      this.#links.set(other.machine_id, { address, link })
+      this.#links.set(other.machine_id, { address, link: this.#linkTo(other, own, key) })
     }
-    this.#by_mark.clear()
-    for (const [machine_id, { link }] of this.#links) {
-      const mark = markOf(machine_id)
-      if (mark === this.#mark || this.#by_mark.has(mark))
-        log.error({ machine_id }, 'the ids of two machines have the same mark: give one of them a new machine.id')
-      else this.#by_mark.set(mark, link)
-    }
+    this.#readMarks()
     this.#secret = key
-    this.#knows = true
+    this.#own = own
     this.#homes = byTurn(homes, own.machine_id, key)
     this.#fronts = byTurn(fronts, own.machine_id, key)
     if (homes.length + fronts.length > 0) this.#pings ??= clock.every(PING_MS, () => this.#ping())
     this.#ping()
     this.#borrow()
     await this.#listen(own, key)
+  }
+
+  #linkTo(other: MachineAt, own: MachineAt, key: Buffer): EdgeLink {
+    const { clock, log } = this.#options
+    return new EdgeLink(other, { at: own, key, clock, log }, () => this.#borrow())
+  }
+
+  #readMarks(): void {
+    this.#by_mark.clear()
+    for (const [machine_id, { link }] of this.#links) {
+      const mark = markOf(machine_id)
+      if (mark === this.#mark || this.#by_mark.has(mark))
+        this.#options.log.error(
+          { machine_id },
+          'the ids of two machines have the same mark: give one of them a new machine.id',
+        )
+      else this.#by_mark.set(mark, link)
+    }
+  }
+
+  /**
+   * Links back to a machine that has just started. The node tells of it up to 2 s later, and responses to its requests
+   * that came meanwhile would be lost.
+   */
+  #meet(other: MachineAt): void {
+    if (!this.#own || this.#links.has(other.machine_id)) return
+    const link = this.#linkTo(other, this.#own, this.#secret)
+    this.#links.set(other.machine_id, { address: addressOf(other), link })
+    this.#readMarks()
   }
 
   /** Keeps the links open on which new calls depend, and notices those that are lost. */
@@ -162,7 +185,7 @@ export class Machines implements OtherMachines {
     // What another edge has passed on is ours, or nobody's.
     if (received.connection?.lent) return false
     // A lone edge that has just started knows no machine yet. Peers repeat what it drops; a 481 would end their calls.
-    if (this.#by_mark.size === 0) return this.#options.lone && !this.#knows
+    if (this.#by_mark.size === 0) return this.#options.lone && !this.#own
     const mark = message.is_request ? message.to_tag.slice(0, MARK) : markInBranch(message.branch)
     const link = this.#by_mark.get(mark)
     if (!link && message.is_request && message.to_tag === '' && this.#homes.length > 0)
@@ -231,8 +254,9 @@ export class Machines implements OtherMachines {
     this.#links.delete(machine_id)
   }
 
-  async #listen({ host, port }: MachineLinks['own'], key: Buffer): Promise<void> {
-    const address = `${host} ${port}`
+  async #listen(own: MachineAt, key: Buffer): Promise<void> {
+    const { host, port } = own
+    const address = addressOf(own)
     if (this.#listening?.address !== address) {
       const before = this.#listening?.server
       const { log, takes } = this.#options
@@ -255,6 +279,10 @@ export class Machines implements OtherMachines {
 
   readonly #hear = (from: string, frame: Frame, failed: () => void): void => {
     this.#links.get(from)?.link.isBack()
+    if (frame.kind === 'here') {
+      if (frame.at.machine_id === from) this.#meet(frame.at)
+      return
+    }
     if (frame.kind === 'beat') {
       this.#options.hearBeat?.(frame.beat)
       return

@@ -106,6 +106,21 @@ t.test('a call to a phone whose connection another edge holds, in both direction
   t.equal(a.edge.stats().server_transactions + a.edge.stats().client_transactions + a.edge.stats().dialogs, 0)
 })
 
+t.test('a machine that has just started calls by an edge that has not learnt of it', async t => {
+  const [a, b] = [await world(t), await world(t)]
+  const at = async (machine_id: string) => ({ machine_id, host: '127.0.0.1', port: await freePort() })
+  const [at_a, at_b] = [await at('mac_a'), await at('mac_b')]
+  const alone = { key: KEY, homes: [], fronts: [] }
+  await a.edge.learnMachines({ own: at_a, ...alone, others: [] })
+  await b.edge.learnMachines({ own: at_b, ...alone, others: [at_a] })
+  const phone = await Phone.open(t, tcpPort(a))
+  const hop = `sip:127.0.0.1:${phone.port};transport=tcp;x-machine=mac_a`
+  b.robot.command(`n1|sip|||${hop}\r\nINVITE sip:phone@127.0.0.1:9 SIP/2.0\r\nCall-ID: new\r\n\r\n${SDP}`)
+  phone.socket.write(reply(await phone.next(starts('INVITE')), 180, 'p', '', phone.port))
+  await heard(b, status(180))
+  t.equal(a.edge.stats().counters.stray, 0, 'the response is none of nobody’s')
+})
+
 t.test('a phone that nobody can reach fails the request, and a datagram then leaves directly', async t => {
   const { a, b } = await pair(t)
   const phone = await Phone.open(t, tcpPort(a))

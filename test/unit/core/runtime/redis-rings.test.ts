@@ -96,14 +96,15 @@ t.test('two installations on one server do not wake each other, and a stranger r
 })
 
 t.test('a password is in the URL and in no line of the log, whether it is right or wrong', async t => {
-  const password = 'pa/55 wörd@'
+  // No line contains a part of it by chance, as a time may contain digits.
+  const password = 'pa/sesame wörd@'
   const server = await redisServer(t, { password })
   const [a, b] = [await machine(t, server.url), await machine(t, server.url)]
   await ringUntilHeard(a, b, 'jobs')
   const said = readable()
-  await machine(t, server.url.replace('pa%2F55', 'wrong%2F55'), said.log)
+  await machine(t, server.url.replace('pa%2F', 'wrong%2F'), said.log)
   await until('the refusal is told', () => said.lines.some(line => line.includes('WRONGPASS')))
-  t.notMatch(said.lines.join(''), /55|w%C3%B6rd|wörd/)
+  t.notMatch(said.lines.join(''), /sesame|w%C3%B6rd|wörd/)
 })
 
 /** What a process does that trusts the authority of its environment. */
