@@ -53,7 +53,7 @@ function chosen(flags, paths) {
 const LOOK_MS = 1000
 
 /** Runs the groups, the longest first, as many at once as keep `cores` busy and leave live calls their time. */
-async function runAll(groups, cores, printer, scratch) {
+async function runAll(groups, cores, printer, place) {
   const waiting = [...groups].sort((a, b) => b.expected_ms - a.expected_ms)
   const running = new Map()
   const meter = new Meter()
@@ -67,7 +67,7 @@ async function runAll(groups, cores, printer, scratch) {
     group.started_at = Date.now()
     running.set(
       group,
-      runGroup(group, printer, scratch).finally(() => running.delete(group)),
+      runGroup(group, printer, place).finally(() => running.delete(group)),
     )
   }
 }
@@ -92,8 +92,18 @@ if (whole) groups.push({ check: true, files: [], expected_ms: Number.POSITIVE_IN
 
 const printer = new Printer(files.length)
 const scratch = scratchFolder()
-if (scratch !== undefined) process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
-await runAll(groups, jobs, printer, scratch)
+// Programs that end just now may still write.
+const removed = { recursive: true, force: true, maxRetries: 10 }
+if (scratch !== undefined) process.once('exit', () => rmSync(scratch, removed))
+const children = new Set()
+for (const [signal, number] of Object.entries({ SIGHUP: 1, SIGINT: 2, SIGTERM: 15 }))
+  process.once(signal, () => {
+    // The kernel ends the platforms and servers of a process with it.
+    for (const child of children) child.kill('SIGKILL')
+    console.log(`test: ended by ${signal}`)
+    process.exit(128 + number)
+  })
+await runAll(groups, jobs, printer, { scratch, children })
 const ran = printer.times()
 mkdirSync('build', { recursive: true })
 writeFileSync(LAST_TIMES, JSON.stringify({ ...read(LAST_TIMES), ...ran }))

@@ -39,8 +39,16 @@ const ended = child =>
 /** Gives a started process, and all that it starts, the cores that live calls leave free. */
 const giveWay = child => child.pid && setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
 
-async function runCheck(printer) {
-  const child = spawn(process.execPath, ['scripts/check.mjs', '--compiled'], { stdio: ['ignore', 'pipe', 'pipe'] })
+/** Starts Node.js, which is among `children` until it has ended. */
+function start(args, options, children) {
+  const child = spawn(process.execPath, args, options)
+  children.add(child)
+  child.once('close', () => children.delete(child))
+  return child
+}
+
+async function runCheck(printer, children) {
+  const child = start(['scripts/check.mjs', '--compiled'], { stdio: ['ignore', 'pipe', 'pipe'] }, children)
   giveWay(child)
   const output = new Output()
   output.take(child.stdout)
@@ -49,14 +57,16 @@ async function runCheck(printer) {
   printer.checked(code === 0, output.drain())
 }
 
-/** `scratch` is the folder for temporary files; undefined: the system's. */
-export async function runGroup(group, printer, scratch) {
+/**
+ * `scratch` is the folder for temporary files; undefined: the system's. The process is among `children` until it has
+ * ended.
+ */
+export async function runGroup(group, printer, { scratch, children }) {
   const { check, files } = group
-  if (check) return runCheck(printer)
-  const child = spawn(process.execPath, ['build/test/support/harness/main.js', ...files.map(compiled)], {
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    env: { ...process.env, ...(scratch === undefined ? {} : { TMPDIR: scratch }), STROWGER_TEST_REPORT: '3' },
-  })
+  if (check) return runCheck(printer, children)
+  const env = { ...process.env, ...(scratch === undefined ? {} : { TMPDIR: scratch }), STROWGER_TEST_REPORT: '3' }
+  const args = ['build/test/support/harness/main.js', ...files.map(compiled)]
+  const child = start(args, { stdio: ['ignore', 'pipe', 'pipe', 'pipe'], env }, children)
   if (givesWay(group)) giveWay(child)
   const output = new Output()
   output.take(child.stdout)
