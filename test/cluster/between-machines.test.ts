@@ -131,7 +131,13 @@ t.test('what crosses machines', async t => {
       const port = protocol === 'tcp' ? a.sip.port : a.sip.ws_port
       const phone = await ConnectedPhone.open(t, protocol, { host: a.sip.host, port, from: '127.0.0.86' })
       await phone.register(a.sip.host, secrets)
-      const near = await desk.dial(`sip:${number}@${b.sip.host}:${b.sip.port}`, { from: own })
+      const rings = () => phone.arrived.some(({ text }) => text.startsWith('INVITE '))
+      // The other machine learns of a registration in a moment, and finds nobody to call until then.
+      const near = await until('the telephone is called', async () => {
+        const line = await desk.dial(`sip:${number}@${b.sip.host}:${b.sip.port}`, { from: own })
+        await until('it is called, or the caller is refused', () => rings() || line.final !== null)
+        return rings() && line
+      })
       const invite = await phone.request('INVITE')
       phone.answer(invite, '180 Ringing')
       await until(`it rings over ${protocol}`, () => near.progress.includes(180))
