@@ -15,8 +15,10 @@ import { runBare } from '../core/runtime/bare-child.ts'
 import { VARIABLES } from '../core/runtime/config.ts'
 import { databaseName } from '../core/runtime/database-url.ts'
 import { renameDurably } from '../core/runtime/durable-files.ts'
+import { machineOf } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { DATABASE_FILE, isDatabase, isEmptyDatabase, openState, type State } from '../core/state/index.ts'
+import { ownFiles } from '../core/state/nodes/machines.ts'
 import { theseSettings } from './installation.ts'
 import { runningSupervisor } from './pid-file.ts'
 import { DUMP_FILE, dump, fill, hasDump, removeDump } from './postgres-dump.ts'
@@ -26,8 +28,11 @@ import { withCopy } from './state.ts'
 import { give, progress, tell } from './terminal.ts'
 import { hasState, markPlace } from './where-state-is.ts'
 
-/** Files and folders of an installation in addition to its database. */
-const KEPT = ['master.key', 'console-password', 'tls', 'recordings', 'prompts', 'runs']
+/**
+ * Files and folders of an installation in addition to its database. Rows name the machine that has their files, so what
+ * is restored goes on as that machine.
+ */
+const KEPT = ['master.key', 'machine.id', 'console-password', 'tls', 'recordings', 'prompts', 'runs']
 
 interface Json {
   readonly json?: true
@@ -179,6 +184,8 @@ async function examine(data_dir: string): Promise<void> {
   const state = await openState({ data_dir })
   try {
     await refuseDamage(state)
+    // Archives of older versions do not say which machine it was.
+    await ownFiles(state, machineOf(data_dir).machine_id)
   } finally {
     await state.close()
   }

@@ -3,12 +3,14 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { readSettings, VARIABLES } from '../core/runtime/config.ts'
 import { databaseName } from '../core/runtime/database-url.ts'
+import { machineOf } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { countRunningCalls } from '../core/state/calls/running-calls.ts'
 import { copyToPostgres, DATABASE_FILE, openState, type State } from '../core/state/index.ts'
 import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
 import { executedMigrations } from '../core/state/maintenance/migrate.ts'
 import { CONTRACTS } from '../core/state/migrations/index.ts'
+import { ownFiles } from '../core/state/nodes/machines.ts'
 import { auditTrails, verifyChain } from '../core/state/people/audit.ts'
 import { databaseGiven } from './given-database.ts'
 import { requirePresent, thisInstallation } from './installation.ts'
@@ -94,6 +96,7 @@ async function move(given: string | undefined, json: boolean): Promise<void> {
       `${databaseName(database_url)} does not agree with itself as SQLite does; nothing was moved: ` +
         `${JSON.stringify(before)} before, ${JSON.stringify(after)} after`,
     )
+  await nameMachineOfFiles(data_dir, database_url)
   markPlace({ data_dir, database_url })
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   if (json) give(`${JSON.stringify({ database: databaseName(database_url), tables })}\n`)
@@ -102,6 +105,16 @@ async function move(given: string | undefined, json: boolean): Promise<void> {
       `${rows} rows of ${tables.length} tables are in ${databaseName(database_url)}. Set ` +
         `${VARIABLES.database_url.name} and start the platform; ${join(data_dir, DATABASE_FILE)} stays as it is\n`,
     )
+}
+
+/** Rows of before machines had ids name none: the machines that come later would take their files for their own. */
+async function nameMachineOfFiles(data_dir: string, database_url: string): Promise<void> {
+  const state = await openState({ data_dir, database_url })
+  try {
+    await ownFiles(state, machineOf(data_dir).machine_id)
+  } finally {
+    await state.close()
+  }
 }
 
 /** What a state says of itself: its running calls, what does not agree, and the heads of its audit trails. */

@@ -2,6 +2,7 @@ import { ending } from '../../core/domain/calls/endings.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { finishCall, insertCall, type NewCall, NOTHING_YET, writeCall } from '../../core/state/calls/running-calls.ts'
+import type { NewRow, RecordingTable } from '../../core/state/db.ts'
 import { type ControlPlane, freshKey } from './control-plane.ts'
 
 export const HOUR_MS = 3_600_000
@@ -78,4 +79,15 @@ export async function ranCall(w: ControlPlane, story: Story): Promise<string> {
     })
   })
   return sid
+}
+
+/** Returns the row of a finished recording of a call, encrypted on a machine. */
+export function recordingOf(w: ControlPlane, call_sid: string, machine_id: string): NewRow<RecordingTable> {
+  const sid = newId.recording()
+  const at = iso(w.clock.now())
+  return {
+    ...{ sid, call_sid, project_id: w.demo.project_id, source: 'DialVerb', channels: 1, track: 'both' },
+    ...{ status: 'completed', file: `recordings/${sid}.wav.sealed`, machine_id, duration_ms: 1000, bytes: 1000 },
+    ...{ started_at: at, created_at: at, updated_at: at },
+  }
 }

@@ -3,6 +3,7 @@ import { rolesInRow } from '../../domain/machines/roles.ts'
 import { iso } from '../../runtime/clock.ts'
 import { CONFIGURATION } from '../configuration/snapshot.ts'
 import type { Db, MachineTable, Trx } from '../db.ts'
+import type { State } from '../port.ts'
 import type { NodeRow } from './nodes.ts'
 
 /** The machines that share the state: who they are, and how they stand. */
@@ -43,11 +44,22 @@ export async function seeMachine(db: Db, id: string, certificate: string, now_ms
 export const listMachines = (db: Db | Trx): Promise<MachineRow[]> =>
   db.selectFrom('machine').selectAll().orderBy('id').execute()
 
-/** Finds another machine than `own_id` whose edge peers see at a host. */
+/**
+ * Finds another machine than `own_id` whose edge peers see at a host. A machine that was set up anew has the address of
+ * its predecessor, whose row stays for a while: the one that was seen last counts.
+ */
 export async function edgeAt(db: Db, host: string, own_id: string): Promise<string | undefined> {
   const rows = (await listMachines(db)).filter(row => row.id !== own_id && rolesInRow(row).has('edge'))
-  return rows.find(row => row.host === host || row.hosts.split(' ').includes(host))?.id
+  const there = rows.filter(row => row.host === host || row.hosts.split(' ').includes(host))
+  return there.sort((a, b) => b.seen_at.localeCompare(a.seen_at))[0]?.id
 }
+
+/** Notes that the files of all rows lie on one machine: the only one that has had the state so far. */
+export const ownFiles = (state: Pick<State, 'transaction'>, machine_id: string): Promise<void> =>
+  state.transaction(async trx => {
+    for (const table of ['recording', 'call_export'] as const)
+      await trx.updateTable(table).set({ machine_id }).where('machine_id', '!=', machine_id).execute()
+  })
 
 /** How far each signaling node has come with the configuration: its revision by node, and the saved one. */
 export async function configurationOfNodes(

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import {
   copyFileSync,
   existsSync,
@@ -11,8 +11,12 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
-import { DATABASE_FILE } from '../../../core/state/index.ts'
+import { recordingFiles } from '../../../control/reconcilers/recordings.ts'
+import { machineOf } from '../../../core/runtime/machine.ts'
+import { DATABASE_FILE, openState } from '../../../core/state/index.ts'
 import { runCommand } from '../../support/command-line.ts'
+import { controlPlane } from '../../support/control-plane.ts'
+import { ranCall, recordingOf } from '../../support/ended-calls.ts'
 import { putEmptyDatabase } from '../../support/fresh-state.ts'
 import t from '../../support/harness/index.ts'
 
@@ -91,4 +95,39 @@ t.test('data of an older version is backed up as it is, and no command but a sta
   const elsewhere = join(folder, 'elsewhere')
   t.equal((await run('--data', elsewhere, 'restore', archive)).code, 0)
   t.match(await run('--data', elsewhere, 'calls', 'list'), { code: 0 })
+})
+
+t.test('recordings are removed from the disk after a restore, as the same machine or as a new one', async t => {
+  const w = await controlPlane(t)
+  const call_sid = await ranCall(w, { seconds: 3 })
+  const rows = ['mac_before', ''].map(machine_id => recordingOf(w, call_sid, machine_id))
+  await w.state.db.insertInto('recording').values(rows).execute()
+  const folder = t.testdir({ data: { run: {}, recordings: {} } })
+  const data_dir = join(folder, 'data')
+  await w.state.maintenance.copyTo(join(data_dir, DATABASE_FILE))
+  for (const { file } of rows) writeFileSync(join(data_dir, file), 'sound')
+  writeFileSync(join(data_dir, 'master.key'), `${'07'.repeat(32)}\n`)
+  writeFileSync(join(data_dir, 'machine.id'), 'mac_before\n')
+  const run = (...words: string[]) => runCommand(words, { env: { STROWGER_DATA: data_dir } })
+  const [archive, old] = [join(folder, 'backup.tar.gz'), join(folder, 'old.tar.gz')]
+  t.equal((await run('backup', archive)).code, 0)
+  // Older versions did not keep which machine it was.
+  execFileSync('tar', ['-czf', old, '-C', data_dir, DATABASE_FILE, 'master.key', 'recordings'])
+
+  for (const [from, name] of [
+    [archive, 'same'],
+    [old, 'new'],
+  ] as const) {
+    const there = join(folder, name)
+    t.equal((await run('--data', there, 'restore', from)).code, 0)
+    const { machine_id } = machineOf(there)
+    t.equal(machine_id === 'mac_before', name === 'same')
+    const files = rows.map(({ file }) => join(there, file))
+    t.ok(files.every(existsSync), 'the recordings are there')
+    const state = await openState({ data_dir: there, here: true })
+    t.teardown(() => state.close())
+    await state.db.updateTable('recording').set({ status: 'deleted' }).execute()
+    await recordingFiles.run({ ...w, state, settings: { ...w.settings, data_dir: there } })
+    t.notOk(files.some(existsSync), `${name}: the deleted recordings are gone`)
+  }
 })

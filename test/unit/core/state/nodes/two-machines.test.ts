@@ -11,6 +11,7 @@ import {
   saveRegistrationState,
 } from '../../../../../core/state/configuration/carrier-registrations.ts'
 import { DATABASE_FILE } from '../../../../../core/state/index.ts'
+import { edgeAt, putMachine, seeMachine } from '../../../../../core/state/nodes/machines.ts'
 import {
   askToDrain,
   endCallsOfLostNodes,
@@ -194,4 +195,24 @@ t.test('leaves recordings of a live node for that node to close', async t => {
       .execute()
   const left = (await unfinishedRecordings(db, 'node_before')).map(({ file }) => file).sort()
   t.same(left, ['recordings/node_before.wav', 'recordings/node_gone.wav'])
+})
+
+t.test('an address is that of the machine which was seen there last, not of its predecessor', async t => {
+  const { state } = await twoNodes(t)
+  const put = (id: string, host: string, now_ms: number) =>
+    putMachine(
+      state.db,
+      {
+        ...{ id, host, hosts: `${host} 2001:db8::7`, base_url: '', sip_port: 5060, takes_calls: 1 },
+        ...{ roles: 'edge signaling media control', version: '', contracts: '', settings: '{}' },
+      },
+      now_ms,
+    )
+  await put('mac_0', '203.0.113.7', NOW_MS)
+  await put('mac_1', '203.0.113.8', NOW_MS)
+  await put('mac_9', '203.0.113.7', NOW_MS + 1)
+  const at = (host: string) => edgeAt(state.db, host, 'mac_1')
+  t.same([await at('203.0.113.7'), await at('2001:db8::7'), await at('203.0.113.8')], ['mac_9', 'mac_9', undefined])
+  await seeMachine(state.db, 'mac_0', '', NOW_MS + 2)
+  t.equal(await at('203.0.113.7'), 'mac_0', 'it has come back')
 })

@@ -2,13 +2,14 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { sql } from 'kysely'
+import { machineOf } from '../../../../../core/runtime/machine.ts'
 import { insertCall } from '../../../../../core/state/calls/running-calls.ts'
 import { DATABASE_FILE, openState, type State } from '../../../../../core/state/index.ts'
 import { verifyChain } from '../../../../../core/state/people/audit.ts'
 import { openPostgres } from '../../../../../core/state/postgres/store.ts'
 import { runCommand } from '../../../../support/command-line.ts'
 import { controlPlane } from '../../../../support/control-plane.ts'
-import { queuedCall, ranCall, trunkOf } from '../../../../support/ended-calls.ts'
+import { queuedCall, ranCall, recordingOf, trunkOf } from '../../../../support/ended-calls.ts'
 import t from '../../../../support/harness/index.ts'
 import { postgresDatabase } from '../../../../support/postgres.ts'
 
@@ -41,6 +42,11 @@ t.test('an installation moves to PostgreSQL row for row, or nothing is moved', a
   }))
   await w.state.db.insertInto('short_code').values(codes).execute()
   await w.state.db.updateTable('configuration').set({ revision: MOST }).execute()
+  // Of before machines had ids: its file is here.
+  await w.state.db
+    .insertInto('recording')
+    .values(recordingOf(w, sid, ''))
+    .execute()
   const data_dir = join(t.testdir({ data: { run: {} } }), 'data')
   const file = join(data_dir, DATABASE_FILE)
   await w.state.maintenance.copyTo(file)
@@ -79,6 +85,7 @@ t.test('an installation moves to PostgreSQL row for row, or nothing is moved', a
 
   const moved = await move(target)
   t.equal(moved.code, 0, moved.stderr)
+  const { machine_id } = machineOf(data_dir)
   const told: { name: string; rows: number }[] = JSON.parse(moved.stdout).tables
   const [before, after] = [await openState({ data_dir, here: true }), await openPostgres({ database_url: target })]
   t.teardown(() => Promise.all([before.close(), after.close()]))
@@ -86,10 +93,15 @@ t.test('an installation moves to PostgreSQL row for row, or nothing is moved', a
     const columns = source.prepare('select name from pragma_table_info(?) order by pk = 0, pk').pluck().all(name)
     const order = columns.map(column => `"${column}"`).join(', ')
     const there = await rowsOf(after, name, order)
-    t.same(there, withoutNul(await rowsOf(before, name, order)), name)
+    const here = await rowsOf(before, name, order)
+    t.same(there, withoutNul(name === 'recording' ? here.map(row => ({ ...(row as object), machine_id })) : here), name)
     t.equal(there.length, rows, name)
   }
-  t.ok(told.find(({ name }) => name === 'call')?.rows === 2 && told.find(({ name }) => name === 'ledger'))
+  t.ok(
+    told.find(({ name }) => name === 'call')?.rows === 2 &&
+      told.find(({ name }) => name === 'recording')?.rows === 1 &&
+      told.find(({ name }) => name === 'ledger'),
+  )
   const { organization_id } = await after.db
     .selectFrom('audit_event')
     .select('organization_id')
