@@ -72,7 +72,9 @@ export async function startDrachtioServer(
   begin()
   try {
     // Wait for all ports: the control port opens before the SIP ports, even in a server that then fails to open those.
-    for (const port of [control_port, config.sip_port, config.sips_port, config.ws_port]) await accepts(port)
+    await accepts('127.0.0.1', control_port)
+    for (const { host } of addressesOf(config))
+      for (const port of [config.sip_port, config.sips_port, config.ws_port]) await accepts(host, port)
   } catch (error) {
     const printed = existsSync(file('drachtio.log')) ? readFileSync(file('drachtio.log'), 'utf8') : ''
     throw new Error(`${program} does not start: ${printed}`, { cause: error })
@@ -89,18 +91,18 @@ export async function startDrachtioServer(
   }
 }
 
-async function accepts(port: number): Promise<void> {
+async function accepts(host: string, port: number): Promise<void> {
   const deadline = performance.now() + UP_LIMIT_MS
   for (;;) {
     const open = await new Promise<boolean>(resolve => {
-      const socket = connect(port, '127.0.0.1')
+      const socket = connect(port, host)
       socket.once('connect', () => resolve(true))
       socket.once('error', () => resolve(false))
       socket.once('close', () => resolve(false))
       socket.once('connect', () => socket.destroy())
     })
     if (open) return
-    if (performance.now() > deadline) throw new Error(`nobody listens on ${port}`)
+    if (performance.now() > deadline) throw new Error(`nobody listens on ${host}:${port}`)
     await new Promise(resolve => setTimeout(resolve, 50))
   }
 }
