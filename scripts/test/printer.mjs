@@ -9,7 +9,7 @@ const sum = (files, what) => files.reduce((total, file) => total + file[what], 0
 
 /**
  * A file's time in three parts: until its first assertion (it loads modules and starts processes), working (CPU time of
- * the processes that it has waited for), and the rest, in which it waits.
+ * its process and of those that it has started), and the rest, in which it waits.
  */
 function line({ file, wall_ms, cpu_ms, start_ms }) {
   const waiting_ms = Math.max(0, wall_ms - cpu_ms)

@@ -6,15 +6,11 @@ import { cpus } from 'node:os'
 const MOST_PER_CORE = 6
 /** A group that keeps this part of a core busy waits for no peer or timer. */
 const WORKING_LOAD = 0.75
-/** Live groups at once may keep this part of the machine busy, by their expected times: each has bursts. */
-const MOST_LIVE_LOAD = 0.9
-/** Groups at once may keep this part of the machine busy, by their expected times. */
-const MOST_LOAD = 1
-/** More live groups than cores start while the part of the machine that they could have is at least this. */
-const ROOM = 0.15
+/** Another group starts while the part of the machine that it could have is at least this. */
+const ROOM = 0.1
 /** A group loads its modules and starts its platform for about this long. The next one of those starts after it. */
 const STARTING_MS = 4000
-/** The machine is measured over this time. */
+/** The machine is measured over this time. What started since then is not measured yet. */
 const WINDOW_MS = 3000
 
 /** Files whose peers, timers and media run in real time. */
@@ -31,20 +27,22 @@ export const givesWay = ({ files, expected_ms, expected_cpu_ms = expected_ms }) 
 
 /**
  * Returns the first of the waiting groups, which are sorted, that may start beside the running ones; undefined when
- * none may. `room` is the part of the machine that live calls could have; one live file on each core always fits. One
- * group of other files always runs, and more while all groups together leave a part of the machine idle.
+ * none may. `room` is the part of the machine that live calls could have; one live group on each core always fits. One
+ * group of other files always runs, and more while the expected times or the machine say that there is room.
  */
 export function nextGroup(waiting, running, { cores, room, now = Date.now() }) {
   if (running.length >= cores * MOST_PER_CORE) return undefined
   const live = running.filter(isLive)
   const others = running.length - live.length
-  const starting = live.some(group => now < group.started_at + STARTING_MS)
+  const startedWithin = (groups, ms) => groups.some(group => now < group.started_at + ms)
   const sum = groups => groups.reduce((load, group) => load + loadOf(group), 0)
-  const [live_load, load] = [sum(live), sum(running)]
+  const has_room = room >= ROOM
+  const more_live = has_room && !startedWithin(live, STARTING_MS)
+  const more_others = has_room && !startedWithin(running, WINDOW_MS)
   const fits = group =>
     isLive(group)
-      ? live.length < cores || (room >= ROOM && !starting && live_load + loadOf(group) <= cores * MOST_LIVE_LOAD)
-      : others < 1 || load + loadOf(group) <= cores * MOST_LOAD
+      ? live.length < cores || (more_live && sum(live) + loadOf(group) <= cores)
+      : others < 1 || more_others || sum(running) + loadOf(group) <= cores
   return waiting.find(fits)
 }
 

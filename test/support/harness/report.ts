@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 
-/** What one file's tests came to. `idle` processes of a file and its children cost no CPU. */
+/** What one file's tests came to. */
 export interface FileEnd {
   readonly event: 'end'
   readonly file: string
@@ -8,7 +8,7 @@ export interface FileEnd {
   readonly fail: number
   readonly skip: number
   readonly wall_ms: number
-  /** CPU time of this process and of the children that it has waited for. */
+  /** CPU time of this process and of those that it has started, for this file. */
   readonly cpu_ms: number
   /** Time until the first assertion: loading modules and starting processes. */
   readonly start_ms: number

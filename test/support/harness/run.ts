@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { cpu_ms } from './cpu-time.ts'
 import { thrown } from './origin.ts'
 import { report } from './report.ts'
 import { Test, waitsFor } from './test.ts'
@@ -24,20 +24,6 @@ const undos: (() => unknown)[] = []
 /** Runs `undo` after the last file of this process, the last given first: for what the files of a group share. */
 export function atProcessEnd(undo: () => unknown): void {
   undos.push(undo)
-}
-
-/** Units of the CPU times in /proc, which Linux fixes for programs. */
-const TICK_MS = 10
-
-/** CPU time of this process and of the children that it has waited for. */
-function cpu_ms(): number {
-  const { user, system } = process.cpuUsage()
-  const fields = readFileSync('/proc/self/stat', 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ')
-  // proc(5): the fields after the name begin with the third; cutime and cstime are the 16th and 17th.
-  const children = (Number(fields[13]) + Number(fields[14])) * TICK_MS
-  return (user + system) / 1000 + children
 }
 
 /** Counts the assertions of one file and reports its failures. */
@@ -85,7 +71,8 @@ async function runFile(url: string, last: boolean, begun_ms: number, begun_cpu_m
   const wall_ms = performance.now() - begun_ms
   const start_ms = (count.first_ms ?? performance.now()) - begun_ms
   const { pass, fail, skip } = count
-  report({ event: 'end', file, pass, fail, skip, wall_ms, cpu_ms: cpu_ms() - begun_cpu_ms, start_ms })
+  // A process that nobody waits for takes its CPU time along when it ends.
+  report({ event: 'end', file, pass, fail, skip, wall_ms, cpu_ms: Math.max(0, cpu_ms() - begun_cpu_ms), start_ms })
   return fail === 0
 }
 
