@@ -97,9 +97,11 @@ const HELD_AT = [
   ['project', 'project_id'],
 ] as const
 
+// "ended_at is null" would let PostgreSQL read the index of all running calls.
+const OPEN = "coalesce(ended_at, '') = ''"
 const OPEN_LEASES = `select id, subtrunk_id, trunk_id, policy_id, parent_policy_id, subaccount_id, project_id
-  from lease where call_sid = ? and ended_at is null`
-const END_LEASE = 'update lease set ended_at = ? where id = ? and call_sid = ? and ended_at is null'
+  from lease where call_sid = ? and ${OPEN}`
+const END_LEASE = `update lease set ended_at = ? where id = ? and call_sid = ? and ${OPEN}`
 
 /** Releases the slots of a call. Returns the number of leases that it ended. */
 export function returnSlots(query: Query, call_sid: string, ended_at: string): number {

@@ -127,6 +127,35 @@ t.test('the configuration is read again only when it has changed, whoever change
   t.same(await brokenInvariants(db), [])
 })
 
+t.test('calls find their rows by indexes, though their statements were planned when tables were empty', async t => {
+  const w = await made(t)
+  const { db } = w.state
+  // The server knows that there is nothing, and would read such tables from their beginning to their end.
+  await sql`analyze`.execute(db)
+  for (const sid of ['CA_1', 'CA_2', 'CA_3']) await admit(w, sid).then(() => end(w, sid))
+  const read = async () => {
+    // Without it a connection tells the server once a second.
+    await sql`select pg_stat_force_next_flush()`.execute(db)
+    const { rows } = await sql<{ table: string; whole: number; by_index: number }>`
+      select relname as table, seq_scan as whole, idx_scan as by_index from pg_stat_user_tables
+      where relname in ('call', 'lease', 'reservation', 'call_step', 'spend_day', 'level_use', 'billing_account')
+      order by relname`.execute(db)
+    const { rows: live } = await sql`
+      select indexrelname, idx_scan from pg_stat_user_indexes where indexrelname in ('call_live', 'lease_live')
+      order by indexrelname`.execute(db)
+    return Object.assign(rows, { live })
+  }
+  const before = await read()
+  for (const sid of ['CA_4', 'CA_5']) await admit(w, sid).then(() => end(w, sid))
+  const after = await read()
+  t.equal(after.length, 7)
+  t.same(after.live, before.live, 'the indexes of all running calls are not read for one')
+  for (const [at, { table, whole, by_index }] of after.entries()) {
+    t.equal(whole, before[at]?.whole, `${table} is not read as a whole`)
+    t.ok(by_index > (before[at]?.by_index ?? 0), `${table} is read by an index`)
+  }
+})
+
 t.test('each table whose reads are kept has the triggers that tell of its changes', async t => {
   const { db } = (await made(t)).state
   const { rows } = await sql<{ told: string }>`select t.tgrelid::regclass::text as told from pg_trigger t
