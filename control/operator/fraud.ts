@@ -9,6 +9,7 @@ import {
 } from '../../core/state/alerts/containments.ts'
 import { ownerOfTrunk } from '../../core/state/configuration/trunks.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
+import { namesOfProjects } from '../../core/state/people/customers.ts'
 import { acknowledge, acknowledgedChange } from '../alerts/acknowledge.ts'
 import {
   ContainedPrefix,
@@ -40,26 +41,41 @@ const Id = Type.String({ minLength: 1, maxLength: 128 })
 /** Who decided, as the customer reads it: no operator is named to a customer. */
 const OPERATOR = 'operator'
 
+/** Whose something is. */
+const OfProject = { project_id: Type.String(), project_name: Type.String() }
+
+/** Returns whose each row is. */
+async function projectsOf(db: Db | Trx, rows: readonly { readonly project_id: string }[]) {
+  const names = await namesOfProjects(db, [...new Set(rows.map(({ project_id }) => project_id))])
+  return (of: { readonly project_id: string }) => {
+    const { project_id } = of
+    return { project_id, project_name: names.get(project_id) ?? '' }
+  }
+}
+
 const OperatorAlert = resource('OperatorAlert', {
   ...Alert.properties,
   organization_id: Type.String(),
-  project_id: Type.String(),
+  ...OfProject,
 })
 
-const presentOperatorAlert = (row: AlertRow): Static<typeof OperatorAlert> => ({
-  ...presentAlert(row),
-  organization_id: row.organization_id,
-  project_id: row.project_id,
-})
+/** Returns how alerts are shown, of which these are all. */
+async function alertsShown(db: Db | Trx, rows: readonly AlertRow[]) {
+  const project = await projectsOf(db, rows)
+  return (row: AlertRow): Static<typeof OperatorAlert> => {
+    const { organization_id } = row
+    return { ...presentAlert(row), organization_id, ...project(row) }
+  }
+}
 
-const OperatorContainment = resource('OperatorContainment', { ...Containment.properties, project_id: Type.String() })
+const OperatorContainment = resource('OperatorContainment', { ...Containment.properties, ...OfProject })
 
 async function presentAll(
   db: Db | Trx,
   rows: readonly ContainmentRow[],
 ): Promise<Static<typeof OperatorContainment>[]> {
-  const shown = await presentContainments(db, rows)
-  return shown.map((containment, at) => ({ ...containment, project_id: rows[at]?.project_id ?? '' }))
+  const [shown, project] = [await presentContainments(db, rows), await projectsOf(db, rows)]
+  return rows.flatMap((row, at) => (shown[at] ? [{ ...shown[at], ...project(row) }] : []))
 }
 
 async function presentOne(db: Trx, row: ContainmentRow): Promise<Static<typeof OperatorContainment>> {
@@ -112,7 +128,7 @@ export const fraud = [
       if (isRefusal(before)) return before
       const rows = await listAllAlerts(db, { ...filter, ...before, limit: limit + 1 })
       const page = pageOf(rows, limit, row => [row.fired_at, row.id])
-      return { status: 200, body: { data: page.shown.map(presentOperatorAlert), ...page.more } }
+      return { status: 200, body: { data: page.shown.map(await alertsShown(db, page.shown)), ...page.more } }
     },
   }),
 
@@ -130,7 +146,8 @@ export const fraud = [
       const row = await acknowledge(db, alert, { by: OPERATOR, now_ms: services.clock.now(), base_url })
       if (isRefusal(row)) return row
       const change = row === alert ? null : { ...acknowledgedChange(row), ...(await customerOf(db, row.project_id)) }
-      return { status: 200, body: presentOperatorAlert(row), change, wake: ['outbox'] as const }
+      const shown = await alertsShown(db, [row])
+      return { status: 200, body: shown(row), change, wake: ['outbox'] as const }
     },
   }),
 

@@ -947,6 +947,7 @@ export interface OperatorAlert {
   readonly trunk_id: string | null
   readonly organization_id: string
   readonly project_id: string
+  readonly project_name: string
 }
 
 export interface OperatorBalance {
@@ -1076,6 +1077,7 @@ export interface OperatorContainment {
   readonly trunk_id: string | null
   readonly trunk_name: string | null
   readonly project_id: string
+  readonly project_name: string
 }
 
 export interface OperatorInvitation {

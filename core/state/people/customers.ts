@@ -123,6 +123,13 @@ export async function suspendProjects(trx: Trx, organization_id: string, suspend
 export const findAnyProject = (db: Db | Trx, id: string): Promise<ProjectRow | undefined> =>
   db.selectFrom('project').selectAll().where('id', '=', id).executeTakeFirst()
 
+/** Returns the names of projects by their ids. */
+export async function namesOfProjects(db: Db | Trx, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db.selectFrom('project').select(['id', 'name']).where('id', 'in', ids).execute()
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
 /** Lists projects of all organizations, or of one. */
 export function listAllProjects(
   db: Db | Trx,

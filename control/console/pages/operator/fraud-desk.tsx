@@ -4,13 +4,11 @@ import type {
   OperatorAlert,
   OperatorContainment,
   OperatorLimitedSource,
-  OperatorProject,
   OperatorReleaseRequest,
 } from '../../lib/api-types.ts'
-import { type Pages, useAction, useData, usePages } from '../../lib/data.ts'
+import { type Pages, useAction, usePages } from '../../lib/data.ts'
 import { count, words } from '../../lib/format.ts'
 import { hrefOf } from '../../lib/router.ts'
-import type { ListOf } from '../../lib/types.ts'
 import { Badge, Button, Card, Empty, Facts, NoRows, PageHead, ProblemBox, Time } from '../../ui/basics.tsx'
 import { Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
@@ -34,8 +32,6 @@ export function FraudDesk() {
   const containments = usePages<OperatorContainment>('/operator/v1/containments?open=true', PAGING)
   const requests = usePages<OperatorReleaseRequest>('/operator/v1/release-requests?state=pending', PAGING)
   const alerts = usePages<OperatorAlert>('/operator/v1/alerts?state=firing', PAGING)
-  const projects = useData<ListOf<OperatorProject>>('/operator/v1/projects')
-  const names = new Map((projects.data?.data ?? []).map(({ id, name }) => [id, name]))
   const [closing, setClosing] = useState(false)
   const changed = () => {
     containments.reload()
@@ -51,7 +47,7 @@ export function FraudDesk() {
       />
       <Requests of={requests} onChanged={changed} />
       <Closed of={containments} onChanged={changed} />
-      <Firing of={alerts} names={names} onChanged={changed} />
+      <Firing of={alerts} onChanged={changed} />
       <Sources />
       {closing && <Contain onClose={() => setClosing(false)} onDone={changed} anyProject />}
     </>
@@ -80,6 +76,7 @@ function Requests({ of, onChanged }: { of: Pages<OperatorReleaseRequest>; onChan
           keyOf={PAGING.key}
           columns={[
             { title: 'Prefix', cell: row => <span class="mono">{row.containment?.prefix ?? '–'}</span> },
+            { title: 'Customer', cell: row => row.containment?.project_name ?? '–' },
             { title: 'They say', cell: row => row.note },
             { title: 'Closed because', cell: row => row.containment?.reason_detail ?? '–', wide: true },
             { title: 'Refused calls', cell: row => count(row.containment?.rejection_count), right: true, wide: true },
@@ -139,7 +136,7 @@ function Closed({ of, onChanged }: { of: Pages<OperatorContainment>; onChanged: 
               title: 'Where',
               cell: row => (
                 <a href={hrefOf(`/operator/projects/${row.project_id}`)}>
-                  {row.trunk_name === null ? 'the whole project' : `trunk ${row.trunk_name}`}
+                  {row.project_name}, {row.trunk_name === null ? 'the whole project' : `trunk ${row.trunk_name}`}
                 </a>
               ),
             },
@@ -163,14 +160,7 @@ function Closed({ of, onChanged }: { of: Pages<OperatorContainment>; onChanged: 
   )
 }
 
-interface FiringProps {
-  readonly of: Pages<OperatorAlert>
-  /** Names of projects by their ids. */
-  readonly names: ReadonlyMap<string, string>
-  readonly onChanged: () => void
-}
-
-function Firing({ of, names, onChanged }: FiringProps) {
+function Firing({ of, onChanged }: { of: Pages<OperatorAlert>; onChanged: () => void }) {
   const action = useAction()
   const acknowledge = (id: string) =>
     action.run(async () => {
@@ -184,11 +174,7 @@ function Firing({ of, names, onChanged }: FiringProps) {
         <AlertCard
           key={alert.id}
           alert={alert}
-          project={
-            <a href={hrefOf(`/operator/projects/${alert.project_id}`)}>
-              {names.get(alert.project_id) ?? alert.project_id}
-            </a>
-          }
+          project={<a href={hrefOf(`/operator/projects/${alert.project_id}`)}>{alert.project_name}</a>}
           actions={
             <Button small onClick={() => void acknowledge(alert.id)}>
               Acknowledge

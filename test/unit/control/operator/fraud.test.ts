@@ -1,4 +1,5 @@
 import { INSTALLATION } from '../../../../core/state/people/audit.ts'
+import { findAnyProject } from '../../../../core/state/people/customers.ts'
 import { alertWorld, setBalance } from '../../../support/alert-world.ts'
 import { freshKey } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
@@ -11,12 +12,13 @@ const w = await alertWorld(t)
 const ask = asks(w, await operatorKey(w))
 const rival_tenant = await addTenant(w.state, w.settings.master_key, [])
 const rival = asTenant(w, rival_tenant)
+const { name: project_name = '' } = (await findAnyProject(w.state.db, w.demo.project_id)) ?? {}
 const risk = { reason_category: 'destination_risk', reason_detail: 'seen in the press', expires_in_seconds: 3600 }
 
 t.test('operators see the alerts of all customers and answer for them without their names', async t => {
   await setBalance(w, 1)
   const { data } = (await ask('GET', '/alerts?kind=balance_low')).body
-  t.match(data, [{ project_id: w.demo.project_id, kind: 'balance_low', state: 'firing' }])
+  t.match(data, [{ project_id: w.demo.project_id, project_name, kind: 'balance_low', state: 'firing' }])
   const reader = asks(w, await operatorKey(w, { scopes: JSON.stringify(['operator:read']) }))
   t.equal((await reader('GET', '/alerts')).status, 200)
   const path = `/alerts/${data[0].id}/acknowledge`
@@ -30,7 +32,7 @@ t.test('operators see the alerts of all customers and answer for them without th
 t.test('a prefix is closed for one project alone, and opened by the decision about its request', async t => {
   const prefix = '+88213'
   const closed = await ask('POST', '/containments', { prefix, project_id: w.demo.project_id, ...risk })
-  t.match(closed, { status: 201, body: { prefix, project_id: w.demo.project_id, trunk_id: null } })
+  t.match(closed, { status: 201, body: { prefix, project_id: w.demo.project_id, project_name, trunk_id: null } })
   const open = async (of: Pick<typeof w, 'ask'>) => (await of.ask('GET', '/v1/containments?open=true')).body.data
   t.match(await open(w), [{ prefix, reason_detail: 'seen in the press' }])
   t.same(await open(rival), [], 'the other customer is untouched')
@@ -39,7 +41,7 @@ t.test('a prefix is closed for one project alone, and opened by the decision abo
   t.equal((await rival.ask('POST', requests, idempotent())).status, 404, 'nor does it know of it')
   t.equal((await w.ask('POST', requests, idempotent())).status, 201)
   const [request] = (await ask('GET', '/release-requests?state=pending')).body.data
-  t.match(request, { note: 'It was us.', containment: { id: closed.body.id, prefix } })
+  t.match(request, { note: 'It was us.', containment: { id: closed.body.id, prefix, project_name } })
   const decide = (decision: string) =>
     ask('POST', `/release-requests/${request.id}/decide`, { decision, reason: 'checked' })
   t.match(await decide('approved'), { status: 200, body: { state: 'approved', decision_by: 'operator' } })
