@@ -1,6 +1,8 @@
 import { iso } from '../../core/runtime/clock.ts'
+import { endOrHangUp } from '../../core/state/calls/call-history.ts'
 import {
   addParticipant,
+  callsOnTheirWay,
   changeConference,
   changeParticipant,
   openConference,
@@ -57,11 +59,24 @@ export function saveLeft(room: Room, participant: Participant): void {
   write(room, participant, (trx, now_ms) => changeParticipant(trx, left, { left_at: iso(now_ms) }, now_ms))
 }
 
-export const saveEnded = (room: Room, by: Participant, reason_ended: string): void =>
-  write(room, by, (trx, now_ms) => {
-    const changes = { ended_at: iso(now_ms), reason_ended, call_sid_ending: by.host.call.sid }
-    return changeConference(trx, room.sid, changes, now_ms)
+/**
+ * Saves the end of a room, and ends the calls that were on their way to it: their people would wait for nobody. Several
+ * may still meet when those before them have only left.
+ */
+export function saveEnded(
+  { bus }: Pick<ScriptServices, 'bus'>,
+  room: Room,
+  by: Participant,
+  reason_ended: string,
+): void {
+  const { sid, project_id } = by.host.call
+  write(room, by, async (trx, now_ms) => {
+    const coming = await callsOnTheirWay(trx, project_id, room.name)
+    if (coming.length === 1 || room.ended_by !== null) for (const call of coming) await endOrHangUp(trx, call, now_ms)
+    await changeConference(trx, room.sid, { ended_at: iso(now_ms), reason_ended, call_sid_ending: sid }, now_ms)
   })
+  room.telling = room.telling.then(() => bus.ring('commands'))
+}
 
 /** Saves who speaks, a little later and all at once. */
 export function saveVoice({ state }: Pick<ScriptServices, 'state'>, room: Room, { host, speaking }: Participant): void {

@@ -263,7 +263,7 @@ export class Rooms {
   #close(room: Room, last: Participant, reason: string): void {
     if (this.#rooms.get(room.key) !== room) return
     this.#rooms.delete(room.key)
-    saveEnded(room, last, reason)
+    saveEnded(this.#services, room, last, reason)
     if (room.recording) room.recording.by.stop(room.recording.id)
     const { host, command } = last
     const ended_by = {

@@ -13,7 +13,7 @@ import { PATIENCE_MS, until } from '../support/wait.ts'
 // The stock helper library controls conferences, queues and recordings of live calls. Each effect is heard.
 
 /** Requests of the specification. */
-const SPEC = /^(POST \/Calls\/\w+|GET \/Recordings\/\w+)\.json$/
+const SPEC = /^((POST|GET) \/Calls\/\w+|GET \/Recordings\/\w+)\.json$/
 
 const newDocument = {
   id: newId.voiceDocument(),
@@ -226,6 +226,40 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
       const { status } = await client.conferences(added.conferenceSid).fetch()
       return status === 'completed'
     })
+  })
+
+  await t.test('who still rings when a conference ends is called no longer, unless several may still meet', async t => {
+    const adds = async (name: string, how: object = {}) => {
+      const to = town.someone()
+      const adding = client.conferences(name).participants.create({ from: trunk_number, to, beep: 'false', ...how })
+      const line = await far.incoming(to)
+      line.ring()
+      return { line, added: await adding }
+    }
+    const host = await callOut(room('brief'))
+    const late = await adds('brief')
+    host.line.hangUp()
+    t.equal(await late.line.over(), 'cancelled', 'nobody is there to talk to')
+    await until(
+      'its call is canceled',
+      async () => (await client.calls(late.added.callSid).fetch()).status === 'canceled',
+    )
+
+    const agent = await callOut(room('pair', `statusCallback="${url}/pair" statusCallbackEvent="end"`))
+    const first = await adds('pair', { endConferenceOnExit: true })
+    const second = await adds('pair')
+    agent.line.hangUp()
+    await until('the agent has left', () => all('/pair').length > 0)
+    await Promise.all([first, second].map(({ line }) => line.answer()))
+    const humming = [first.line.hum(650), second.line.hum(750)]
+    await Promise.all([first.line.hears(750), second.line.hears(650)])
+    const { conferenceSid } = first.added
+    t.match(await client.conferences(conferenceSid).fetch(), { status: 'in-progress' })
+    const others = [await adds(conferenceSid), await adds(conferenceSid)]
+    first.line.hangUp()
+    for (const { line } of others) t.equal(await line.over(), 'cancelled', 'its moderator has ended it')
+    await second.line.over()
+    await Promise.all(humming.map(stop => stop()))
   })
 
   await t.test('the errors and warnings of a call are its notifications', async t => {

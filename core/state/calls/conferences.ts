@@ -1,6 +1,7 @@
 import type { ExpressionBuilder, Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
 import type { ConferenceParticipantTable, ConferenceTable, Db, Schema, Trx } from '../db.ts'
+import type { HistoryRow } from './call-history.ts'
 
 /** Conferences and their participants. Nodes write what happens in a room; the APIs read it and write wishes. */
 
@@ -144,6 +145,24 @@ export const listParticipants = (db: Db | Trx, conference_sid: string): Promise<
     .orderBy('conference_participant.call_sid')
     .execute()
 
+/**
+ * Lists the calls that the APIs have added to the conference of a name and that have not joined it yet. It has two rows
+ * when the API began it before callers did.
+ */
+export const callsOnTheirWay = (trx: Trx, project_id: string, friendly_name: string): Promise<HistoryRow[]> =>
+  trx
+    .selectFrom('conference')
+    .innerJoin('conference_participant', 'conference_participant.conference_sid', 'conference.sid')
+    .innerJoin('call', 'call.sid', 'conference_participant.call_sid')
+    .selectAll('call')
+    .where('conference.project_id', '=', project_id)
+    .where('conference.friendly_name', '=', friendly_name)
+    .where('conference.ended_at', 'is', null)
+    .where('conference_participant.joined_at', 'is', null)
+    .where('conference_participant.left_at', 'is', null)
+    .where('call.ended_at', 'is', null)
+    .execute()
+
 /** Finds a participant who is in the conference, or on the way to it, by the sid of its call or by its label. */
 export const findParticipant = (
   db: Db | Trx,
@@ -163,24 +182,17 @@ export const findParticipant = (
 
 type NewConference = Pick<Conference, 'sid' | 'project_id' | 'account_sid' | 'friendly_name' | 'node_id'>
 
-/** Makes the row of a conference, unless it has one. */
+/** Makes the row of a conference, unless it has one. A node that has its first participant opens it again. */
 export async function openConference(trx: Trx, conference: NewConference, now_ms: number): Promise<void> {
   const now = iso(now_ms)
+  const still_open = { ended_at: null, reason_ended: null, call_sid_ending: null }
   await trx
     .insertInto('conference')
-    .values({
-      ...conference,
-      created_at: now,
-      started_at: null,
-      ended_at: null,
-      reason_ended: null,
-      call_sid_ending: null,
-      updated_at: now,
-    })
+    .values({ ...conference, ...still_open, created_at: now, started_at: null, updated_at: now })
     .onConflict(conflict => {
       const known = conflict.column('sid')
       const { node_id } = conference
-      return node_id === null ? known.doNothing() : known.doUpdateSet({ node_id, updated_at: now })
+      return node_id === null ? known.doNothing() : known.doUpdateSet({ ...still_open, node_id, updated_at: now })
     })
     .execute()
 }

@@ -85,6 +85,7 @@ t.test(
         node_id: id,
         state,
         clock,
+        bus: { ring: () => undefined },
         config: { database_url: 'shared' },
       } as unknown as ScriptServices)
       return {
