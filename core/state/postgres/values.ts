@@ -52,9 +52,16 @@ export const parameterOf = (value: unknown): unknown =>
 export function storable(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return parameterOf(value)
   // Most data has none, and stays the same object.
-  if (!JSON.stringify(value).includes('\\u0000')) return value
+  if (!hasNul(value)) return value
   if (Array.isArray(value)) return value.map(storable)
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, storable(part)]))
+}
+
+function hasNul(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes('\0')
+  if (typeof value !== 'object' || value === null) return false
+  for (const name in value) if (hasNul((value as Record<string, unknown>)[name])) return true
+  return false
 }
 
 const MOST_TEXTS = 2000

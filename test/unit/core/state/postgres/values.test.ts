@@ -2,6 +2,7 @@ import {
   parameterOf,
   parserOf,
   rowsOfJson,
+  storable,
   withNumbers,
   withNumbersAfter,
 } from '../../../../../core/state/postgres/values.ts'
@@ -27,6 +28,9 @@ t.test('values read as they do from SQLite: numbers are safe, a comparison is 1 
 t.test('a NUL in a text of a peer becomes a replacement character', t => {
   t.equal(parameterOf('a\0b\0'), 'a\ufffdb\ufffd')
   t.same(['plain', 7, null].map(parameterOf), ['plain', 7, null])
+  const given = { call: { sid: 'CA_1', parts: ['a', null, 7, { name: '\\u0000' }] } }
+  t.equal(storable(given), given, 'data without one stays the same object')
+  t.same(storable({ call: [1, { name: 'a\0b' }] }), { call: [1, { name: 'a\ufffdb' }] })
   t.end()
 })
 
