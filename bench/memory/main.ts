@@ -21,6 +21,8 @@ import { type Memory, memoryOf, slopeOf } from './watched.ts'
 const MOST_RATIO = 2.2
 const SETTLE_MS = 5000
 const LOOK_MS = 1000
+/** How often a long rest prints the memory of each process. */
+const LINE_S = 600
 
 const { values: given } = parseArgs({
   options: {
@@ -65,10 +67,12 @@ try {
 /** Watches every process for the length of a rest. */
 async function rested(): Promise<Map<string, Rest>> {
   const looks = new Map<string, Memory[]>(Object.keys(platform.pids).map(name => [name, []]))
-  for (let left_ms = rest_s * 1000; left_ms > 0; left_ms -= LOOK_MS) {
+  for (let look = 0; look < rest_s; look++) {
     for (const [name, list] of looks) list.push(memoryOf(platform.pids[name] ?? 0))
+    if (rest_s > LINE_S && look % LINE_S === 0) tellLast(look, looks)
     await pause(LOOK_MS)
   }
+  if (rest_s > LINE_S) tellLast(rest_s, looks)
   return new Map(
     [...looks].map(([name, list]) => {
       const [first, last] = [list[0], list.at(-1)]
@@ -76,6 +80,14 @@ async function rested(): Promise<Map<string, Rest>> {
       return [name, { first, last, slope: slopeOf(list.map(({ own }) => own)) * (60_000 / LOOK_MS) }]
     }),
   )
+}
+
+/** Prints the newest memory of each process, so that a slope is seen before the end. */
+function tellLast(second: number, looks: ReadonlyMap<string, readonly Memory[]>): void {
+  const last = [...looks].map(([name, list]) => ({ name, rss: list.at(-1)?.rss ?? 0, own: list.at(-1)?.own ?? 0 }))
+  const sum = (of: 'rss' | 'own'): string => last.reduce((all, one) => all + one[of], 0).toFixed(1)
+  const each = last.map(({ name, rss, own }) => `${name} ${rss.toFixed(1)}/${own.toFixed(1)}`).join(', ')
+  console.log(`after ${(second / 60).toFixed(0)} min, rss/own in MiB: all ${sum('rss')}/${sum('own')}; ${each}`)
 }
 
 async function memoryOfNode(): Promise<Memory> {

@@ -1,4 +1,6 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { systemClock } from '../../runtime/clock.ts'
+import { giveBackMemory } from '../../runtime/give-back.ts'
 import { type ThreadData, WorkCounts } from './protocol.ts'
 import { serve } from './serve.ts'
 import { openConnection } from './steps.ts'
@@ -11,11 +13,15 @@ const port = parentPort
 if (!port) throw new Error('core/state/sqlite/worker is a worker thread')
 
 const { counts, ...settings } = workerData as ThreadData
+const giving = giveBackMemory(systemClock)
 port.on(
   'message',
   serve(openConnection(settings, new WorkCounts(counts)), {
     reply: message => port.postMessage(message),
     next: () => receiveMessageOnPort(port)?.message,
-    closed: () => port.close(),
+    closed() {
+      giving.cancel()
+      port.close()
+    },
   }),
 )

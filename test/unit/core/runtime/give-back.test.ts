@@ -1,5 +1,8 @@
+import { once } from 'node:events'
 import { Script } from 'node:vm'
+import { Worker } from 'node:worker_threads'
 import { giveBackMemory } from '../../../../core/runtime/give-back.ts'
+import { builtModule } from '../../../../core/runtime/tree.ts'
 import t from '../../../support/harness/index.ts'
 
 const MIB = 1024 * 1024
@@ -54,6 +57,33 @@ t.test('a resting process whose heap has grown by its own small work gives it ba
   const collected = collectedAfter([0, 10, 10, 10, 10, 10, 10, 10, 10, 10], grows)
   t.equal(collected[0], 0)
   t.equal(collected.length, 2, 'once after its start, and once when it had grown')
+})
+
+/** A thread that has left garbage in its heap, and rests. Tells the bytes of its heap before and after. */
+const RESTS = `
+const { parentPort, workerData } = require('node:worker_threads')
+const { getHeapStatistics } = require('node:v8')
+const total = () => getHeapStatistics().total_heap_size
+let garbage = Array.from({ length: 300_000 }, (_, at) => ({ at }))
+garbage = null
+const before = total()
+import(workerData).then(({ giveBackMemory }) => {
+  let look = () => undefined
+  giveBackMemory({ every: (_period_ms, run) => { look = run } })
+  look()
+  const timer = setInterval(() => {
+    if (total() > before / 2) return
+    clearInterval(timer)
+    parentPort.postMessage({ before, after: total() })
+  }, 10)
+})`
+
+t.test('a thread that rests after a burst has a smaller heap', async t => {
+  const thread = new Worker(RESTS, { eval: true, workerData: builtModule('core/runtime/give-back.js') })
+  const [{ before, after }] = await once(thread, 'message')
+  t.ok(before > 12 * MIB, `the burst left ${before} bytes`)
+  t.ok(after < before / 2, `${after} bytes of ${before} are left`)
+  await thread.terminate()
 })
 
 t.test('V8 still takes code that it compiled before: what is loaded later has it too', async t => {
