@@ -130,7 +130,8 @@ const NodeTable = ({
       { title: 'State', cell: stateOf },
       { title: 'Kind', cell: row => words(row.kind), wide: true },
       { title: 'Machine', cell: row => <span class="mono">{row.machine_id.slice(0, 12)}</span>, wide: true },
-      { title: 'Calls', cell: row => count(row.live_calls), right: true },
+      // Calls are those of a signaling process.
+      { title: 'Calls', cell: row => (row.kind === 'signaling' ? count(row.live_calls) : '–'), right: true },
       { title: 'Last seen', cell: row => <Time at={row.heartbeat_at} />, wide: true },
       { title: 'Started', cell: row => <Time at={row.started_at} />, wide: true },
       {
