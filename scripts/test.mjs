@@ -58,7 +58,7 @@ async function runAll(groups, cores, printer, place) {
   const running = new Map()
   const meter = new Meter()
   while (waiting.length > 0 || running.size > 0) {
-    const group = nextGroup(waiting, [...running.keys()], { cores, room: meter.room() })
+    const group = nextGroup(waiting, [...running.keys()], { cores, ...meter.look() })
     if (group === undefined) {
       await Promise.race([...running.values(), setTimeout(LOOK_MS, null, { ref: false })])
       continue

@@ -1,6 +1,6 @@
 // Which group of test files starts next. Calls must be answered in time, so files with live calls start only while the
 // machine has room for them; files that only work give way to them and fill what they leave.
-import { cpus } from 'node:os'
+import { cpus, getPriority } from 'node:os'
 
 /** Even groups that only wait need memory, ports and moments of a core. */
 const MOST_PER_CORE = 6
@@ -27,18 +27,18 @@ export const givesWay = ({ files, expected_ms, expected_cpu_ms = expected_ms }) 
 
 /**
  * Returns the first of the waiting groups, which are sorted, that may start beside the running ones; undefined when
- * none may. `room` is the part of the machine that live calls could have; one live group on each core always fits. One
- * group of other files always runs, and more while the expected times or the machine say that there is room.
+ * none may. `room` is the part of the machine that live calls could have, and `idle` that which nobody uses. One live
+ * group on each core always fits. One group of other files always runs, and more while the expected times or the machine
+ * say that there is room.
  */
-export function nextGroup(waiting, running, { cores, room, now = Date.now() }) {
+export function nextGroup(waiting, running, { cores, room, idle, now = Date.now() }) {
   if (running.length >= cores * MOST_PER_CORE) return undefined
   const live = running.filter(isLive)
   const others = running.length - live.length
   const startedWithin = (groups, ms) => groups.some(group => now < group.started_at + ms)
   const sum = groups => groups.reduce((load, group) => load + loadOf(group), 0)
-  const has_room = room >= ROOM
-  const more_live = has_room && !startedWithin(live, STARTING_MS)
-  const more_others = has_room && !startedWithin(running, WINDOW_MS)
+  const more_live = room >= ROOM && !startedWithin(live, STARTING_MS)
+  const more_others = idle >= ROOM && !startedWithin(running, WINDOW_MS)
   const fits = group =>
     isLive(group)
       ? live.length < cores || (more_live && sum(live) + loadOf(group) <= cores)
@@ -46,17 +46,20 @@ export function nextGroup(waiting, running, { cores, room, now = Date.now() }) {
   return waiting.find(fits)
 }
 
-/** Measures the part of the machine that a process could have: what is idle, and what gives way (`nice`). */
+/** Measures the parts of the machine that a process could have: what is idle, and with it what gives way (`nice`). */
 export class Meter {
   #samples = []
 
-  /** Returns the part over the last few seconds, from 0 to 1. It is meant to be called about once a second. */
-  room(now = Date.now(), cores = cpus()) {
+  /** Returns both parts over the last few seconds, from 0 to 1. It is meant to be called about once a second. */
+  look(now = Date.now(), cores = cpus(), priority = getPriority()) {
     const sum = name => cores.reduce((total, { times }) => total + times[name], 0)
-    const free = sum('idle') + sum('nice')
-    const all = free + sum('user') + sum('sys') + sum('irq')
-    this.#samples = [...this.#samples.filter(sample => now - sample.at <= WINDOW_MS), { at: now, free, all }]
+    const idle = sum('idle')
+    // Below a runner that gives way itself, all tests do.
+    const room = idle + (priority > 0 ? 0 : sum('nice'))
+    const all = idle + sum('nice') + sum('user') + sum('sys') + sum('irq')
+    this.#samples = [...this.#samples.filter(sample => now - sample.at <= WINDOW_MS), { at: now, idle, room, all }]
     const first = this.#samples[0]
-    return all > first.all ? (free - first.free) / (all - first.all) : 1
+    const part = (now, then) => (all > first.all ? (now - then) / (all - first.all) : 1)
+    return { idle: part(idle, first.idle), room: part(room, first.room) }
   }
 }

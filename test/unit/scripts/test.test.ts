@@ -40,9 +40,9 @@ const { givesWay, Meter, nextGroup } = await load<{
   nextGroup(
     waiting: readonly Timed[],
     running: readonly Timed[],
-    machine: { cores: number; room: number; now: number },
+    machine: { cores: number; room: number; idle: number; now: number },
   ): Timed | undefined
-  Meter: new () => { room(now: number, cores: readonly Core[]): number }
+  Meter: new () => { look(now: number, cores: readonly Core[], priority: number): { idle: number; room: number } }
 }>('schedule.mjs')
 
 const A = 'test/unit/core/domain/a/a.test.ts'
@@ -94,8 +94,8 @@ const timed = (file: string, expected_ms: number, expected_cpu_ms?: number): Tim
   expected_ms,
   ...(expected_cpu_ms === undefined ? {} : { expected_cpu_ms }),
 })
-const next = (waiting: readonly Timed[], running: readonly Timed[], room: number): Timed | undefined =>
-  nextGroup(waiting, running, { cores: 2, room, now: NOW })
+const next = (waiting: readonly Timed[], running: readonly Timed[], room: number, idle = room): Timed | undefined =>
+  nextGroup(waiting, running, { cores: 2, room, idle, now: NOW })
 
 t.test('files with live calls start while the machine has room for them, one after the other', async t => {
   const long = timed(FLOW, 60_000, 60_000)
@@ -133,6 +133,7 @@ t.test('groups without live calls fill what the others leave', async t => {
   t.equal(next([works], [works], 0), works, 'one on each core without live calls')
   t.equal(next([works], [works, works], 0), undefined)
   t.equal(next([works], [live, works, works], 0.2), works, 'and where a part of the machine is idle')
+  t.equal(next([works], [live, works, works], 0.2, 0), undefined, 'what gives way fills the machine already')
   const begins = { ...waits, started_at: NOW - 1000 }
   t.equal(next([works], [live, works, begins], 0.2), undefined, 'unless what has just started may take it')
   t.equal(next([works, live], [works, works], 0), live, 'live calls wait for no other work')
@@ -142,10 +143,14 @@ t.test('groups without live calls fill what the others leave', async t => {
 t.test('the room for live calls is what is idle and what gives way', async t => {
   const meter = new Meter()
   const cores = (user: number, nice: number, idle: number) => [{ times: { user, nice, sys: 0, idle, irq: 0 } }]
-  t.equal(meter.room(0, cores(1000, 1000, 1000)), 1, 'nothing is known yet')
-  t.equal(meter.room(1000, cores(1500, 1250, 1250)), 0.5)
-  t.equal(meter.room(2000, cores(2500, 1250, 1250)), 0.25)
-  t.equal(meter.room(4500, cores(3500, 1250, 3750)), 2500 / 3500, 'what is longer ago counts no more')
+  t.same(meter.look(0, cores(1000, 1000, 1000), 0), { idle: 1, room: 1 }, 'nothing is known yet')
+  t.same(meter.look(1000, cores(1500, 1250, 1250), 0), { idle: 0.25, room: 0.5 })
+  t.same(meter.look(2000, cores(2500, 1250, 1250), 0), { idle: 0.125, room: 0.25 })
+  const [idle, room] = [2500 / 3500, 2500 / 3500]
+  t.same(meter.look(4500, cores(3500, 1250, 3750), 0), { idle, room }, 'what is longer ago counts no more')
+  const gives_way = new Meter()
+  gives_way.look(0, cores(1000, 1000, 1000), 5)
+  t.same(gives_way.look(1000, cores(1500, 1250, 1250), 5), { idle: 0.25, room: 0.25 }, 'below a runner that gives way')
 })
 
 t.test('temporary files are in memory where there is plenty, and those of a killed run go', async t => {
