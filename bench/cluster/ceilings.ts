@@ -127,7 +127,7 @@ async function judge(state: State, by_second: boolean, found: Found): Promise<vo
 }
 
 /** The most times of a list, newest first, that lie within one second. */
-function mostWithinASecond(takes: string): number {
+export function mostWithinASecond(takes: string): number {
   const times = (takes.match(new RegExp(`\\d{${TIME_DIGITS}}`, 'g')) ?? []).map(Number)
   return Math.max(0, ...times.map(last => times.filter(time => time <= last && time > last - WINDOW_MS).length))
 }

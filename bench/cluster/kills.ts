@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { State } from '../../core/state/index.ts'
 import { awaitEnds, countOf, reasons, watchAge, wrongRows } from './left.ts'
+import { allReady, type Carried, carry, listed, type Machine, onMachines, refusedByLoad } from './machines.ts'
 import { type Strain, watchStrain } from './strain.ts'
-import { allReady, type Carried, carry, listed, type Machine, onTwoMachines, refusedByLoad } from './two-machines.ts'
 
 // Two machines carry calls, and each of their processes is killed in turn. Only the calls of a killed process fail,
 // none stays in progress, and slots and money are exact. The rate is one that both machines carry without kills. Calls
@@ -55,7 +55,7 @@ export async function kills(minutes: number, rate: number): Promise<boolean> {
   const whole = { clock_ms: 0, by_wire: false } as const
   const strain = await watchStrain()
   try {
-    return await onTwoMachines([whole, whole], async (machines, state) => {
+    return await onMachines([whole, whole], async (machines, state) => {
       const carries = await carriedRate(machines, rate, strain)
       if (carries === null) console.log(`two machines do not carry ${LEAST_RATE} calls/s here: nothing was killed`)
       return carries !== null && (await run(state, machines, { minutes, rate: carries, strain }))

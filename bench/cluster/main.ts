@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 //
 //   npm run bench -- cluster [--only state] [--calls 1000]  what a call costs
 //   npm run bench -- cluster --only ceilings [--rounds 50]  three processes meet at two ceilings
+//   npm run bench -- cluster --only invites [--rounds 50]   INVITEs at three machines meet at a trunk's ceilings
 //   npm run bench -- cluster --only history [--steps 100000]    random histories on both stores
 //   npm run bench -- cluster --only outage [--calls 100]    the database stops, returns, and is replaced by its standby
 //   npm run bench -- cluster --only kills [--minutes 10] [--rate 20]    each process of two machines is killed
@@ -20,6 +21,7 @@ const option = (name: string, otherwise: number): number => {
 const FIGURES: Readonly<Record<string, () => Promise<{ readonly within_limits: boolean } | boolean>>> = {
   state: async () => (await import('./state.ts')).state(option('--calls', 1000)),
   ceilings: async () => (await import('./ceilings.ts')).ceilings(option('--rounds', 50)),
+  invites: async () => (await import('./invites.ts')).invites(option('--rounds', 50)),
   history: async () => (await import('./histories.ts')).histories(option('--steps', 100_000)),
   outage: async () => (await import('./outage.ts')).outage(option('--calls', 100)),
   kills: async () => (await import('./kills.ts')).kills(option('--minutes', 10), option('--rate', 20)),

@@ -3,8 +3,8 @@ import type { State } from '../../core/state/index.ts'
 import { freePort } from '../up.ts'
 import { openWire, type Wire } from '../wire.ts'
 import { awaitEnds, countOf, reasons, watchAge, wrongRows } from './left.ts'
+import { allReady, type Carried, carry, listed, type Machine, onMachines, refusedByLoad } from './machines.ts'
 import { type Strain, watchStrain } from './strain.ts'
-import { allReady, type Carried, carry, listed, type Machine, onTwoMachines, refusedByLoad } from './two-machines.ts'
 
 // Two machines whose wall clocks are two hours apart lose their ways to the database and to each other, one after the
 // other. Calls go on but for those of a machine that reaches nobody; none is ended or charged twice, or not at all.
@@ -59,7 +59,7 @@ export async function partitions(seconds: number, rate: number): Promise<boolean
     { clock_ms: HOUR_MS, by_wire: true },
   ] as const
   const strain = await watchStrain()
-  return onTwoMachines(settings, async (machines, state) => {
+  return onMachines(settings, async (machines, state) => {
     const database = machines[1]?.way
     if (!database) throw new Error('the second machine has no way that can break')
     const links = await linksBy(machines, state)

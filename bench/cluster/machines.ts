@@ -12,9 +12,10 @@ import { wrongClock } from '../wrong-clock.ts'
 import { failuresIn } from './failures.ts'
 import type { Strain } from './strain.ts'
 
-// Two machines on one PostgreSQL, each with SIPp as its callers, and what came of their calls.
+// Machines on one PostgreSQL, each with SIPp as its callers, and what came of their calls.
 
-const RTP_PORTS = ['16000-23999', '24000-31999'] as const
+/** The first port of sound, and how many a machine has. */
+const RTP = { first: 16_000, each: 5000 } as const
 
 const READY_WITHIN_MS = 30_000
 const LOOK_MS = 500
@@ -50,10 +51,10 @@ interface Setting {
   readonly by_wire: boolean
 }
 
-/** Runs `work` with two machines and the state that they share. */
-export async function onTwoMachines<T>(
-  settings_of: readonly [Setting, Setting],
-  work: (machines: readonly Machine[], state: State) => Promise<T>,
+/** Runs `work` with so many machines and the state that they share. */
+export async function onMachines<T>(
+  settings_of: readonly Setting[],
+  work: (machines: readonly Machine[], state: State, trunk_id: string) => Promise<T>,
 ): Promise<T> {
   const server = await startPostgres({ port: await freePort(), settings: {} })
   const machines: Machine[] = []
@@ -68,9 +69,10 @@ export async function onTwoMachines<T>(
       const way = by_wire ? await openWire({ host: '127.0.0.1', port: await freePort() }, to) : null
       if (way) ways.push(way)
       const link = { host: '127.0.0.1', port: await freePort() }
-      const up = await startUp('two', {
+      const rtp = RTP.first + at * RTP.each
+      const up = await startUp('machine', {
         ...{ STROWGER_DATABASE_URL: urlOf(way?.port ?? server.port), STROWGER_MASTER_KEY },
-        ...{ STROWGER_RTP_PORTS: RTP_PORTS[at] ?? '', STROWGER_SANDBOX: 'off', STROWGER_LOG: 'fatal' },
+        ...{ STROWGER_RTP_PORTS: `${rtp}-${rtp + RTP.each - 1}`, STROWGER_SANDBOX: 'off', STROWGER_LOG: 'fatal' },
         ...{ STROWGER_LINK: `${link.host}:${link.port}` },
         ...(clock_ms === 0 ? {} : { NODE_OPTIONS: wrongClock(clock_ms) }),
       })
@@ -80,12 +82,13 @@ export async function onTwoMachines<T>(
     if (!first) throw new Error('no machine')
     state = await openState({ data_dir: first.folder, database_url: urlOf(server.port) })
     const target_port = await freePort()
-    await priceAll(state, await addTrunk(first.made, target_port), first.made.numbers[0] ?? '')
+    const trunk_id = await addTrunk(first.made, target_port)
+    await priceAll(state, trunk_id, first.made.numbers[0] ?? '')
     target = spawn('sipp', ['-sn', 'uas', '-i', TARGET_IP, '-p', String(target_port), '-aa', '-nostdin'], {
       cwd: first.folder,
       stdio: 'ignore',
     })
-    return await work(machines, state)
+    return await work(machines, state, trunk_id)
   } finally {
     target?.kill('SIGKILL')
     await state?.close()
