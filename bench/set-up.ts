@@ -12,13 +12,16 @@ interface Caller {
   readonly caller: string
 }
 
+/** The offer of a peer that takes no part in the sound. */
+export const offerOf = (host: string): string =>
+  `v=0\r\no=- 1 1 IN IP4 ${host}\r\ns=-\r\nc=IN IP4 ${host}\r\nt=0 0\r\nm=audio 40000 RTP/AVP 0\r\n`
+
 /** Places a call and reports whether it is answered with 200. Hangs up at once. */
 export function isAnswered(agent: UserAgent, { host, sip_port, caller }: Caller): Promise<boolean> {
-  const body = `v=0\r\no=- 1 1 IN IP4 ${host}\r\ns=-\r\nc=IN IP4 ${host}\r\nt=0 0\r\nm=audio 40000 RTP/AVP 0\r\n`
   return new Promise(resolve => {
     const call = agent.call(`sip:${CALLED}@127.0.0.1:${sip_port}`, {
       from: `<sip:${caller}@${host}>`,
-      body,
+      body: offerOf(host),
       events: {
         failed: () => resolve(false),
         answered() {

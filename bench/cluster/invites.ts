@@ -3,6 +3,7 @@ import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
 import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { CALLED, PEER_IP } from '../platform/platform.ts'
+import { offerOf } from '../set-up.ts'
 import type { Made } from '../up.ts'
 import { mostWithinASecond } from './ceilings.ts'
 import { awaitEnds } from './left.ts'
@@ -82,9 +83,8 @@ async function run(place: Place, round: number, found: Found): Promise<void> {
   found.answered += answered.length
   found.refused += by_ceiling.length
   found.failed.push(...refusals.filter(why => !by_ceiling.includes(why)))
-  const use = state.db.selectFrom('level_use').select(['live', 'takes']).where('subject_id', '=', trunk_id)
-  const levels = await use.execute()
-  const most = Math.max(0, ...levels.map(({ takes }) => mostWithinASecond(takes)))
+  const use = state.db.selectFrom('level_use').select('takes').where('subject_id', '=', trunk_id)
+  const most = mostWithinASecond((await use.executeTakeFirstOrThrow()).takes)
   if (by_second ? most > A_SECOND : answered.length > OF_TRUNK) found.over++
   if (answered.length < (by_second ? A_SECOND : OF_TRUNK)) found.under++
   for (const { call } of answered) call.hangUp()
@@ -92,11 +92,10 @@ async function run(place: Place, round: number, found: Found): Promise<void> {
 }
 
 function invite(agent: UserAgent, port: number, { numbers }: Made): Promise<Answered> {
-  const body = `v=0\r\no=- 1 1 IN IP4 ${PEER_IP}\r\ns=-\r\nc=IN IP4 ${PEER_IP}\r\nt=0 0\r\nm=audio 40000 RTP/AVP 0\r\n`
   return new Promise(resolve => {
     const call: UserAgentCall = agent.call(`sip:${CALLED}@127.0.0.1:${port}`, {
       from: `<sip:${numbers[0]}@${PEER_IP}>`,
-      body,
+      body: offerOf(PEER_IP),
       events: {
         failed: response =>
           resolve({ call, refused: `${response?.status ?? 'silence'} ${response?.get('reason') ?? ''}` }),

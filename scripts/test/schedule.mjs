@@ -27,9 +27,9 @@ export const givesWay = ({ files, expected_ms, expected_cpu_ms = expected_ms }) 
 
 /**
  * Returns the first of the waiting groups, which are sorted, that may start beside the running ones; undefined when
- * none may. `room` is the part of the machine that live calls could have, and `idle` that which nobody uses. One live
- * group on each core always fits. One group of other files always runs, and more while the expected times or the machine
- * say that there is room.
+ * none may. `idle` is the part of the machine that nobody uses. `room` is the part that live calls could have: the idle
+ * one, and that of work with a lower priority. One live group on each core always fits. One group of other files always
+ * runs, and more while the expected times or the machine say that there is room.
  */
 export function nextGroup(waiting, running, { cores, room, idle, now = Date.now() }) {
   if (running.length >= cores * MOST_PER_CORE) return undefined

@@ -60,8 +60,8 @@ export function saveLeft(room: Room, participant: Participant): void {
 }
 
 /**
- * Saves the end of a room, and ends the calls that were on their way to it: their people would wait for nobody. Several
- * may still meet when those before them have only left.
+ * Saves the end of a room. A call that the API has added and that has not joined yet is ended, because it would wait
+ * alone. Several such calls go on, unless a moderator or the API has ended the room: they meet each other.
  */
 export function saveEnded(
   { bus }: Pick<ScriptServices, 'bus'>,
@@ -70,12 +70,16 @@ export function saveEnded(
   reason_ended: string,
 ): void {
   const { sid, project_id } = by.host.call
+  let ends_calls = false
   write(room, by, async (trx, now_ms) => {
     const coming = await callsOnTheirWay(trx, project_id, room.name)
-    if (coming.length === 1 || room.ended_by !== null) for (const call of coming) await endOrHangUp(trx, call, now_ms)
+    ends_calls = coming.length === 1 || (coming.length > 0 && room.ended_by !== null)
+    if (ends_calls) for (const call of coming) await endOrHangUp(trx, call, now_ms)
     await changeConference(trx, room.sid, { ended_at: iso(now_ms), reason_ended, call_sid_ending: sid }, now_ms)
   })
-  room.telling = room.telling.then(() => bus.ring('commands'))
+  room.telling = room.telling.then(() => {
+    if (ends_calls) bus.ring('commands')
+  })
 }
 
 /** Saves who speaks, a little later and all at once. */

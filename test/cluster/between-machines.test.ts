@@ -132,7 +132,7 @@ t.test('what crosses machines', async t => {
       const phone = await ConnectedPhone.open(t, protocol, { host: a.sip.host, port, from: '127.0.0.86' })
       await phone.register(a.sip.host, secrets)
       const rings = () => phone.arrived.some(({ text }) => text.startsWith('INVITE '))
-      // The other machine learns of a registration in a moment, and finds nobody to call until then.
+      // The other machine refuses the call until it has learnt of the registration.
       const near = await until('the telephone is called', async () => {
         const line = await desk.dial(`sip:${number}@${b.sip.host}:${b.sip.port}`, { from: own })
         await until('it is called, or the caller is refused', () => rings() || line.final !== null)

@@ -11,9 +11,9 @@ const TABLES = [
 const CONTAINMENT = 'insert or delete or update of project_id, trunk_id, prefix, starts_at, expires_at, released_at'
 
 /**
- * Triggers of PostgreSQL note each change of the configuration, whoever makes it. Processes keep what they have read of
- * it until then. A transaction notes one change, because thousands of versions of one row would be slow. On SQLite,
- * processes learn of changes from each other.
+ * On PostgreSQL, triggers record each change of the configuration, whoever makes it. A process keeps what it has read
+ * until the next change. A transaction records one change, because thousands of versions of one row would be slow. On
+ * SQLite, processes tell each other of changes.
  */
 export async function up(db: AnyDb): Promise<void> {
   if (clusteredIn(db) !== null) return

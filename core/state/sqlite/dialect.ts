@@ -68,7 +68,7 @@ function own(connection: DatabaseConnection): WorkerConnection {
 
 /** A read waits this long for its turn before the reading thread starts. Most reads and writes take a millisecond. */
 const READS_WAIT_MS = 50
-/** The reading thread takes 7 MB. It ends when no read has had to wait for it for this long. */
+/** The reading thread holds 7 MB. After this time without a read that needs it, it ends. */
 const UNNEEDED_MS = 30_000
 
 /** The writing thread, whose users take turns, and the reading thread, which runs while reads would wait for long. */

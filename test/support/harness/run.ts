@@ -71,7 +71,7 @@ async function runFile(url: string, last: boolean, begun_ms: number, begun_cpu_m
   const wall_ms = performance.now() - begun_ms
   const start_ms = (count.first_ms ?? performance.now()) - begun_ms
   const { pass, fail, skip } = count
-  // A process that nobody waits for takes its CPU time along when it ends.
+  // The CPU time of a child that ends and is not waited for is lost, so the sum may fall.
   report({ event: 'end', file, pass, fail, skip, wall_ms, cpu_ms: Math.max(0, cpu_ms() - begun_cpu_ms), start_ms })
   return fail === 0
 }

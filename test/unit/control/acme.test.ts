@@ -215,7 +215,7 @@ t.test('machines with the same names share a certificate, and show the proofs of
     { ...byHttp('shared'), present: new HttpChallenges('127.0.0.1', await freePort()).present },
     byHttp('shared'),
   ])
-  // Machine a orders while b does not run: nobody answers at the name.
+  // Machine a orders while machine b does not run. The name leads to b, so the authority gets no answer.
   await a.run(of_a)
   t.notOk(existsSync(a.file))
   const [task_a, task_b] = [acmeCertificate(of_a), acmeCertificate(of_b)]

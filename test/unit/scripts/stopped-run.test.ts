@@ -15,7 +15,7 @@ const ENDLESS = `
   renameSync('said.new', 'said')
   setInterval(() => undefined, 1000)`
 
-/** Whether a process is gone; one that nobody has waited for yet is, too. */
+/** Reports whether a process has ended. A zombie has: its parent has only not waited for it yet. */
 function isGone(pid: number): boolean {
   try {
     return / Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))

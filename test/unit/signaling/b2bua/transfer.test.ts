@@ -202,7 +202,7 @@ t.test('a trunk that passes transfers on: the other side is asked, and how it go
   t.notOk(notified('200 OK'), 'a NOTIFY after the last one is of another REFER')
 })
 
-t.test('the transferor is told 503 when the target ends the subscription of a transfer without an outcome', async t => {
+t.test('the transferor gets a NOTIFY with 503 when the target ends its subscription without an outcome', async t => {
   const { asked, answered, sent, notified } = stage({ accepted: true, transfers: 'pass' })
   answered()
   asked()
