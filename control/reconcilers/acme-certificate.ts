@@ -49,7 +49,7 @@ export function acmeCertificate(service: AcmeService): Reconciler {
       const sealed = await sealedCertificate(state.db, key)
       const known = sealed === '' ? null : unseal(own.master_key, sealed)
       const due = isDue(known, settings.names, clock.now())
-      const claimed = due && (await claimOrder(state, key, { machine_id, started }))
+      const claimed = due && (await claimOrder(state, key, { machine_id, started, seen: sealed }))
       started = false
       const pem = claimed ? await order({ service, key, proofs }, services) : known
       if (pem !== null) keep(pem, services)

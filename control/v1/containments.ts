@@ -22,7 +22,7 @@ export const containments = [
       const seen = rows.filter(
         row => !Array.isArray(trunk_ids) || (row.trunk_id !== null && trunk_ids.includes(row.trunk_id)),
       )
-      const shown = open === true ? seen.filter(row => row.released_at === null && row.starts_at <= now) : seen
+      const shown = open === true ? seen.filter(row => row.released_at === null) : seen
       return { status: 200, body: { data: await presentContainments(db, shown) } }
     },
   }),

@@ -71,7 +71,7 @@ async function containmentOf(
   now: string,
 ): Promise<Static<typeof Lookup>['containment']> {
   const open = await listContainments(db, project_id, { since: now })
-  const found = open.find(containment => digits.startsWith(containment.prefix) && containment.starts_at <= now)
+  const found = open.find(containment => digits.startsWith(containment.prefix))
   return found ? { case_ref: found.case_ref, prefix: `+${found.prefix}`, expires_at: found.expires_at } : null
 }
 

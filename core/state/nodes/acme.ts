@@ -35,12 +35,13 @@ export async function sealedCertificate(db: Db, { directory, names }: Certificat
 
 /**
  * Gives the order of a certificate to one machine. A failed attempt of any machine counts for an hour, but not for one
- * that has just started: its operator may have mended the cause. Returns false while another machine orders.
+ * that has just started: its operator may have mended the cause. Returns false while another machine orders, and when
+ * one has ended its order since `seen` was read.
  */
 export const claimOrder = (
   state: State,
   key: CertificateKey,
-  { machine_id, started }: { readonly machine_id: string; readonly started: boolean },
+  { machine_id, started, seen }: { readonly machine_id: string; readonly started: boolean; readonly seen: string },
 ): Promise<boolean> =>
   state.shortTransaction(async trx => {
     const now_ms = state.clock.now()
@@ -54,6 +55,7 @@ export const claimOrder = (
       .set({ ordered_by: machine_id, ordered_until: iso(now_ms + ORDER_MS) })
       .where('directory', '=', key.directory)
       .where('names', '=', key.names)
+      .where('pem', '=', seen)
       // A machine whose process was killed in the middle begins again.
       .where(eb => eb.or([eb('ordered_until', '<=', iso(now_ms)), eb('ordered_by', '=', machine_id)]))
       .$if(!started, of => of.where('failed_at', '<=', iso(now_ms - REST_MS)))

@@ -225,7 +225,7 @@ t.test('machines with the same names share a certificate, and show the proofs of
   })
   const unhear = w.bus.on('certificates', () => void runs_b.wake())
   // b is there, and leaves the order to a, whose process has just started.
-  const claim = { machine_id: 'mac_other', started: true }
+  const claim = { machine_id: 'mac_other', started: true, seen: '' }
   const key = { directory: settings.directory, names: [...names].sort().join(' ') }
   t.equal(await claimOrder(w.state, key, claim), true)
   await runs_b.wake()
@@ -235,6 +235,7 @@ t.test('machines with the same names share a certificate, and show the proofs of
   await until('b has the certificate, too', () => existsSync(b.file))
   t.equal(readFileSync(b.file, 'utf8'), readFileSync(a.file, 'utf8'))
   t.notMatch(b.lines.join(), 'a certificate was issued', 'one order for both')
+  t.equal(await claimOrder(w.state, key, claim), false, 'nor does one that looked before the order of a had ended')
   await until('b closes the port', () =>
     fetch(`http://127.0.0.1:${http_port}/`).then(
       () => false,

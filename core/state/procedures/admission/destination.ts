@@ -42,9 +42,10 @@ export function readRules(query: Query, policies: readonly Row[], digits: string
   return result
 }
 
+// A containment is in force from the moment that it is written: a call that came before and is decided now is refused.
 const CONTAINMENTS = sized(
   count => `select id, prefix, case_ref from containment where project_id = ? and prefix in (${marks(count)})
-    and released_at is null and starts_at <= ? and expires_at > ? and (trunk_id is null or trunk_id = ?)`,
+    and released_at is null and expires_at > ? and (trunk_id is null or trunk_id = ?)`,
 )
 
 /** Reads the containments in force on a destination. Most projects never had one. */
@@ -57,7 +58,7 @@ export function readContainments(
   if (numberOf(project, 'has_containments') === 0) return []
   const prefixes = prefixesOf(digits)
   const now = new Date(now_ms).toISOString()
-  const rows = query(CONTAINMENTS(prefixes.length), project_id, ...prefixes, now, now, trunk_id)
+  const rows = query(CONTAINMENTS(prefixes.length), project_id, ...prefixes, now, trunk_id)
   return rows.map(row => ({ id: textOf(row, 'id'), prefix: textOf(row, 'prefix'), case_ref: textOf(row, 'case_ref') }))
 }
 

@@ -144,6 +144,8 @@ t.test('closes a containment once, releases it by decision, and allows one pendi
   )
   const decide = () => takeAdmission(db, w.request(), { dry_run: true })
   t.match(await decide(), { reason: 'DESTINATION_CONTAINED' })
+  const before = await takeAdmission(db, w.request({ now_ms: NOW_MS - 1000 }), { dry_run: true })
+  t.match(before, { reason: 'DESTINATION_CONTAINED' }, 'a call that came before it and is decided after it')
   t.equal(await findContainment(db, 'prj_other', made.id), undefined)
   t.equal((await listContainments(db, w.project_id, { trunk_id: w.trunk_id, since: NOW })).length, 1)
   t.equal((await listContainments(db, w.project_id, { since: later(2) })).length, 0)
