@@ -35,10 +35,12 @@ type Phase = 'connect' | 'tls' | 'exchange'
 export function asFailure(cause: unknown, phase: Phase): HttpError {
   if (cause instanceof HttpError) return cause
   const {
-    code = '',
+    code: given,
     message = String(cause),
     name = '',
-  } = cause instanceof Error ? (cause as NodeJS.ErrnoException) : {}
+  }: Partial<NodeJS.ErrnoException> = cause instanceof Error ? cause : {}
+  // The error of an AbortSignal has a number.
+  const code = typeof given === 'string' ? given : ''
   const detail = message.includes(code) ? message : `${code}: ${message}`
   if (TLS_NAME.has(code)) return new HttpError('tls_name', detail)
   if (TLS_EXPIRED.has(code)) return new HttpError('tls_expired', detail)

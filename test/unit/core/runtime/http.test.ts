@@ -9,6 +9,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { createAddressGuard } from '../../../../core/domain/network/address-guard.ts'
+import { parseTarget } from '../../../../core/domain/webhooks/target.ts'
+import { connectSocket } from '../../../../core/runtime/http/connect.ts'
 import { createHttpClient, type HttpClientOptions, type HttpResult } from '../../../../core/runtime/http/index.ts'
 import { parseHosts } from '../../../../core/runtime/http/resolve.ts'
 import t, { type Test } from '../../../support/harness/index.ts'
@@ -610,6 +612,22 @@ t.test('a caller can abort its request, and close aborts all', async t => {
   t.equal(told(await third), 'aborted')
   t.equal(told(await http.request({ url: server.url })), 'aborted')
   t.equal(told(await http.request({ url: server.url, signal: AbortSignal.abort() })), 'aborted')
+  await until('no socket is left', () => server.sockets.size === 0)
+})
+
+t.test('who opens a connection may give up at any moment, by a signal without a reason', async t => {
+  const server = await serve(t, () => undefined)
+  const parsed = parseTarget(server.url)
+  if (!parsed.ok) throw new Error(parsed.detail)
+  const { target } = parsed
+  const guard = createAddressGuard(['loopback'])
+  const open = (signal: AbortSignal) =>
+    connectSocket({ target, addresses: ['127.0.0.1'], timeout_ms: PATIENCE_MS, ca: undefined, signal }, guard)
+  const late = new AbortController()
+  const opening = open(late.signal)
+  late.abort()
+  await t.rejects(opening, { error: 'network' }, 'while it connects')
+  await t.rejects(open(AbortSignal.abort()), { error: 'network' }, 'before')
   await until('no socket is left', () => server.sockets.size === 0)
 })
 
