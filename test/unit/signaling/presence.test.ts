@@ -2,6 +2,8 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { pino } from 'pino'
 import type { Machine } from '../../../core/runtime/machine.ts'
+import { neighboursOf, saveEdgeLink } from '../../../core/state/nodes/edge-links.ts'
+import { announceEdge } from '../../../signaling/lone-edge.ts'
 import { Presence, registerOwnNode } from '../../../signaling/presence.ts'
 import { admissionWorld, NOW_MS } from '../../support/admission-world.ts'
 import { standingClock } from '../../support/clock.ts'
@@ -52,4 +54,48 @@ t.test('a node that was declared lost while its writes were blocked registers on
   )
   t.equal(told_lost, 1, 'it can end the calls that others ended')
   t.same(await nodes(), [], 'stop removes all of its rows')
+})
+
+t.test('an edge alone on its machine stays known while it starts again, and not for longer', async t => {
+  const { state, close } = await admissionWorld()
+  t.teardown(close)
+  let beat = (): void => undefined
+  const standing = standingClock(new Date(NOW_MS).toISOString())
+  const clock = {
+    ...standing,
+    every: (_period_ms: number, run: () => void) => {
+      beat = run
+      return { cancel: () => undefined }
+    },
+  }
+  await saveEdgeLink(state.db, HERE.machine_id, { host: '127.0.0.2', port: 5090 })
+  const edge = { connected: true }
+  const announced = announceEdge(edge, { state, machine: HERE, clock, log: pino({ level: 'silent' }) })
+  const known = async () => (await neighboursOf(state.db, 'mac_2', clock.now())).others.length === 1
+  const rows = () => state.db.selectFrom('node').select(['started_at', 'heartbeat_at']).execute()
+  const after = (ms: number): void => {
+    standing.move(ms)
+    beat()
+  }
+  after(0)
+  await until('other machines know it', known)
+  const [first] = await rows()
+  edge.connected = false
+  after(2000)
+  after(12_000)
+  t.same(await rows(), [first], 'while it is away, nobody is told that it works')
+  edge.connected = true
+  const heartbeat_at = new Date(clock.now()).toISOString()
+  await until('it is back', async () => {
+    after(0)
+    return (await rows())[0]?.heartbeat_at === heartbeat_at
+  })
+  t.same(await rows(), [{ ...first, heartbeat_at }], 'nobody was told that it had left: its links and calls go on')
+  edge.connected = false
+  await until('it is lost', async () => {
+    after(16_000)
+    return !(await known())
+  })
+  await announced.stop()
+  t.same(await rows(), [])
 })
