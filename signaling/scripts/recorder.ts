@@ -286,11 +286,12 @@ export class CallRecorder {
     }
   }
 
-  /** Writes the row of a recording. In one that the API has written, it names our machine. */
+  /** Writes the row of a recording. In one that the API has written, it names our machine and the true beginning. */
   #save({ row, retention_days, ...wanted }: RecordingOrder, { sid, file, started_ms }: Recording): Promise<void> {
     const { call } = this.#host
     const { machine_id } = this.#services
-    if (row) return call.persist(trx => updateRecording(trx, sid, { machine_id }, started_ms))
+    const started_at = iso(started_ms)
+    if (row) return call.persist(trx => updateRecording(trx, sid, { machine_id, started_at }, started_ms))
     const { source, channels, track, conference_sid = null } = wanted
     const expires_at = retention_days == null ? null : iso(started_ms + retention_days * DAY_MS)
     const about = { sid, call_sid: call.sid, project_id: call.project_id, file, machine_id }
