@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../core/runtime/ids.ts'
 import { compressUlaw } from '../../media/files/pcm.ts'
-import { heardSpan, tone, wavBytes } from '../support/audio.ts'
+import { tone, wavBytes } from '../support/audio.ts'
 import t, { type Test } from '../support/harness/index.ts'
 import { recognizerServer, socketServer } from '../support/recognizer.ts'
 import { recordsSound } from '../support/recordings.ts'
@@ -377,7 +377,7 @@ t.test('verbs with media', async t => {
       t.match(setup, { callSid: sid, direction: 'inbound', callType: 'PSTN', customParameters: { shop: '12' } })
       const signature = createHmac('sha1', w.auth_token).update(app.url).digest('base64')
       t.equal(app.headers['x-twilio-signature'], signature)
-      await until('the caller hears the greeting', () => heardSpan(line.rtp.audio()) !== null)
+      await line.rtp.sounds(0)
       const asks = line.hum(300)
       t.match(await app.told('prompt', message => message['last']), { voicePrompt: 'two large pizzas' })
       await asks()

@@ -306,15 +306,28 @@ export class RtpPeer {
   /** Waits until the sound of all packets so far lasts `ms`, without its pauses, and returns it (see `sounding`). */
   async sound(ms: number): Promise<Int16Array> {
     const heard = (): Int16Array => sounding(this.audio())
-    // Each packet is measured once. On a slow machine all the audio so far would cost more time than it lasts.
-    let [looked, loud] = [0, 0]
-    const enough = (): boolean => {
+    const loud = this.#loud(0)
+    await this.until(() => loud() >= ms * 8 && heard().length >= ms * 8, PATIENCE_MS, `sound of ${ms} ms`)
+    return heard()
+  }
+
+  /** Waits for sound after the first `from` packets. */
+  async sounds(from = this.received.length): Promise<void> {
+    const loud = this.#loud(from)
+    await this.until(() => loud() > 0, PATIENCE_MS, 'sound')
+  }
+
+  /**
+   * Returns what counts the samples of sound after the first `from` packets. It measures each packet once: on a slow
+   * machine all the audio so far would cost more time than it lasts.
+   */
+  #loud(from: number): () => number {
+    let [looked, loud] = [from, 0]
+    return () => {
       for (; looked < this.received.length; looked++)
         loud += sounding(this.#laidOut(this.received.slice(looked, looked + 1))).length
-      return loud >= ms * 8 && heard().length >= ms * 8
+      return loud
     }
-    await this.until(enough, PATIENCE_MS, `sound of ${ms} ms`)
-    return heard()
   }
 
   /**

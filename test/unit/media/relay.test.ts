@@ -1,5 +1,5 @@
 import type { MethodParams } from '../../../media/protocol/schema.ts'
-import { heardSpan, tone, wavBytes } from '../../support/audio.ts'
+import { tone, wavBytes } from '../../support/audio.ts'
 import t from '../../support/harness/index.ts'
 import { reasonOf, startTestWorker } from '../../support/media-worker.ts'
 import { recognizerServer } from '../../support/recognizer.ts'
@@ -52,10 +52,6 @@ const line = async () => {
   return { peer, leg_id }
 }
 type Peer = Awaited<ReturnType<typeof w.peer>>
-/** Resolves when the caller hears speech that begins after the packets so far. */
-const hears = async (peer: Peer, from = peer.received.length) => {
-  await peer.until(() => heardSpan(peer.audio(from)) !== null, PATIENCE_MS, 'speech')
-}
 /** The caller speaks until the platform has understood: how much of a tone it gets depends on the machine. */
 const speaks = (peer: Peer, understood: () => boolean) => peer.send(tone(300, 30_000), understood)
 const quiet = (ms: number) => new Int16Array(ms * 8)
@@ -82,7 +78,7 @@ t.test('a relay application gets the call’s facts and the caller’s words, an
   await peer.send(quiet(400))
   for (const token of ['You ', 'said ', 'something. ', 'And the rest', ' of it']) app.send({ type: 'text', token })
   app.send({ type: 'text', token: '.', last: true })
-  await until('the caller hears the answer', () => heardSpan(peer.audio(before)) !== null)
+  await peer.sounds(before)
   const figures = await w.event('relay.turn', event => event.leg_id === leg_id)
   const { detector_ms, recognizer_ms, customer_ms, voice_ms, playout_ms, total_ms } = figures
   t.ok(Math.abs(detector_ms + recognizer_ms + customer_ms + voice_ms + playout_ms - total_ms) <= 5, 'the parts add up')
@@ -102,7 +98,7 @@ t.test('an agent speaks by the engine that its application chose, and without on
   await start(leg_id, app.url)
   await app.told('setup')
   app.send({ type: 'text', token: 'By the operator.', last: true })
-  await hears(peer)
+  await peer.sounds()
   t.strictSame(voice.requests, [])
 
   const other = await relayApp(t)
@@ -123,13 +119,14 @@ t.test('the caller’s voice stops the agent, and the application learns what wa
   const { peer, leg_id } = await line()
   const relay_id = await start(leg_id, app.url)
   await app.told('setup')
-  app.send({ type: 'text', token: `First words. ${LONG} `, last: false })
-  await hears(peer)
-  await peer.packets(peer.received.length + 75)
+  // `First words.` is shorter than 1.2 s. What follows lasts so long that the caller interrupts it however late.
+  const whole = `First words. ${`${LONG} `.repeat(4)}`
+  app.send({ type: 'text', token: whole, last: false })
+  await peer.sound(2000)
   await speaks(peer, () => app.of('interrupt').length > 0)
   const { utteranceUntilInterrupt, durationUntilInterruptMs } = await app.told('interrupt')
   t.match(utteranceUntilInterrupt, /^First words\. This is/)
-  t.ok(utteranceUntilInterrupt.length < LONG.length, 'only what was heard')
+  t.ok(utteranceUntilInterrupt.length < whole.trim().length, 'only what was heard')
   t.ok(durationUntilInterruptMs > 1000, `${durationUntilInterruptMs} ms`)
   const sounds = ({ payload }: { payload: Buffer }) => payload.some(byte => (byte & 0x7f) < 0x50)
   const lastSound = () => peer.received.findLast(sounds)?.at_ms ?? 0
@@ -144,7 +141,7 @@ t.test('the caller’s voice stops the agent, and the application learns what wa
   t.equal(lastSound(), stopped_ms, 'the rest of a cut turn is not spoken')
   const from = peer.received.length
   app.send({ type: 'text', token: 'A new turn.', last: true })
-  await hears(peer, from)
+  await peer.sounds(from)
   await client.request('relay.stop', { leg_id, relay_id })
   t.match(await w.event('relay.ended', event => event.relay_id === relay_id), { reason: 'stopped' })
 })
@@ -154,18 +151,18 @@ t.test('a greeting that may not be interrupted goes on, and keys are reported as
   const { peer, leg_id } = await line()
   const greeting = `${LONG} `.repeat(4)
   await start(leg_id, app.url, { greeting, greeting_interruptible: 'none', keys: true, report: 'dtmf' })
-  await hears(peer)
+  await peer.sounds()
   await peer.send(tone(300, 700))
   await peer.sendKey('7')
   t.match(await app.told('dtmf'), { digit: '7' })
-  await hears(peer)
+  await peer.sounds()
   t.strictSame(app.of('interrupt'), [])
   t.strictSame(app.of('prompt'), [], 'speech during it is not reported')
 
   const second = await relayApp(t)
   const other = await line()
-  await start(other.leg_id, second.url, { greeting: LONG, interruptible: 'dtmf', greeting_interruptible: 'dtmf' })
-  await hears(other.peer)
+  await start(other.leg_id, second.url, { greeting, interruptible: 'dtmf', greeting_interruptible: 'dtmf' })
+  await other.peer.sounds()
   await other.peer.sendKey('8')
   t.match(await second.told('interrupt'), { utteranceUntilInterrupt: /^(This|$)/ })
   t.strictSame(second.of('dtmf'), [], 'without dtmfDetection, keys only interrupt')
@@ -211,7 +208,7 @@ t.test('sounds, keys and languages of the application; bad messages are answered
   t.match(await w.event('relay.warning', event => event.relay_id === relay_id), { code: 64_107 })
   const from = peer.received.length
   app.send({ type: 'text', token: 'The session goes on.', last: true })
-  await hears(peer, from)
+  await peer.sounds(from)
   app.close()
   t.match(await w.event('relay.ended', event => event.relay_id === relay_id), { reason: 'failed', error_code: 64_105 })
 })
