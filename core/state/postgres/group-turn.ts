@@ -22,15 +22,12 @@ export type MemberOutcome = { readonly value: unknown } | { readonly error: unkn
 /** A procedure has failed after some of its writes were sent: nothing of the turn can be kept. */
 export class BrokenTurn extends Error {
   override readonly name = 'BrokenTurn'
-  readonly member: GroupMember
-  constructor(member: GroupMember, cause: unknown) {
+  /** The procedure at fault; null: it may be any of the turn. */
+  readonly member: GroupMember | null
+  constructor(member: GroupMember | null, cause: unknown) {
     super('a procedure has failed after some of its writes', { cause })
     this.member = member
   }
-}
-
-interface Sent extends Write {
-  readonly member: GroupMember
 }
 
 /** What is known of a member's reads, and which of them it is expected to make. */
@@ -58,7 +55,7 @@ export class GroupTurn {
   readonly #reads = new TurnReads()
   readonly #drawn = new Drawn()
   readonly #tally = new TurnTally()
-  readonly #unsent: Sent[] = []
+  readonly #unsent: Write[] = []
   #now_ms = 0
   #begun_at = 0
 
@@ -120,7 +117,7 @@ export class GroupTurn {
     const tell = (): void => {
       const own = this.#tally.counts || this.#unsent.length > first
       const counted = this.#tally.writes()
-      for (const one of counted) this.#write(one, member, prepared)
+      for (const one of counted) this.#write(one, prepared)
       if (counted.length === 0) return
       if (own) sent = true
       else first = this.#unsent.length
@@ -128,7 +125,7 @@ export class GroupTurn {
     const write = (one: Write): void => {
       if (namesTallied(one.sql)) tell()
       else writes.push(one.sql)
-      this.#write(one, member, prepared)
+      this.#write(one, prepared)
     }
     const find = (read: Read, tallied: boolean): readonly Row[] | undefined => {
       if (!tallied && namesTallied(read.sql)) tell()
@@ -155,7 +152,7 @@ export class GroupTurn {
       }
     } catch (error) {
       // The statement that failed may be an earlier member's.
-      if (error instanceof StateError) throw error
+      if (error instanceof StateError || error instanceof BrokenTurn) throw error
       if (sent) throw new BrokenTurn(member, error)
       this.#unsent.length = first
       this.#tally.forget()
@@ -165,14 +162,13 @@ export class GroupTurn {
 
   /** Sends what is left and commits. @throws BrokenTurn, StateError */
   async commit(): Promise<void> {
-    const [member] = [...this.#prepared.keys()].slice(-1)
-    if (member) this.#unsent.push(...this.#tally.writes().map(one => ({ ...one, member })))
+    this.#unsent.push(...this.#tally.writes())
     await this.#send({ sql: COMMIT, values: [] })
   }
 
   /** Has a write sent later, and forgets the reads that it makes untrue. */
-  #write(one: Write, member: GroupMember, { known, of_call, forgotten }: Prepared): void {
-    this.#unsent.push({ ...one, member })
+  #write(one: Write, { known, of_call, forgotten }: Prepared): void {
+    this.#unsent.push(one)
     const rows_of = ownedBy(one, of_call)
     this.#written.add(one.sql, rows_of)
     this.#reads.wrote(one.sql)
@@ -235,16 +231,32 @@ export class GroupTurn {
     return reads.map(({ sql, values }, at) => ({ sql, values, rows: rows[at] ?? [] }))
   }
 
-  /** Sends the writes that wait, and a statement after them. */
+  /** Sends the writes that wait, and a statement after them. @throws BrokenTurn, StateError */
   async #send(last: BatchStatement | null): Promise<BatchReply | undefined> {
     const sent = this.#unsent.splice(0)
-    const writes = sent.map(({ sql, values }) => ({ sql: withNumbers(sql), values }))
-    const replies = await this.#link.batch(last ? [...writes, last] : writes)
-    for (const [at, { facts, least, member }] of sent.entries())
-      if (facts !== null && (replies[at]?.changes ?? 0) < least) throw new BrokenTurn(member, new FactsChanged(facts))
-    return replies.at(-1)
+    const writes = sent.map(({ sql, values, facts, least }) =>
+      facts === null ? { sql: withNumbers(sql), values } : { sql: orFails(sql), values: [...values, least] },
+    )
+    try {
+      const replies = await this.#link.batch(last ? [...writes, last] : writes)
+      return replies.at(-1)
+    } catch (error) {
+      if (!(error instanceof StateError) || error.code !== TOO_FEW_CHANGED) throw error
+      const facts = sent.flatMap(one => one.facts ?? []).join(' or ')
+      throw new BrokenTurn(null, new FactsChanged(facts))
+    }
   }
 }
+
+/** SQLSTATE division_by_zero. */
+const TOO_FEW_CHANGED = '22012'
+
+/**
+ * Returns a write that fails on the server when it changes fewer rows than its last value says. The server then skips
+ * what travels with it, such as the commit. After the commit nobody could undo the turn.
+ */
+const orFails = (sql: string): string =>
+  withNumbers(`with changed as (${sql} returning 1) select 1 / (count(*) >= ?)::int from changed`)
 
 /** A member whose expected reads are made with the beginning of the turn. */
 interface Ahead {

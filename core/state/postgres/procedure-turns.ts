@@ -142,7 +142,7 @@ const settling =
 function undone(begun: readonly Waiting[], error: unknown, lost: boolean): readonly Waiting[] {
   const fault = error instanceof BrokenTurn ? error : null
   const alone = begun.length === 1
-  const again = lost ? [] : begun.filter(one => (fault ? one !== fault.member : !alone))
+  const again = lost ? [] : begun.filter(one => (fault?.member ? one !== fault.member : !alone))
   for (const one of begun) if (!again.includes(one)) one.reject(fault ? fault.cause : error)
   return again
 }

@@ -212,3 +212,28 @@ t.test('a call that cannot be written fails alone, and the others of its turn ar
   )
   t.same(await brokenInvariants(w.state.db), [])
 })
+
+t.test('facts that change in a turn undo all of it, and each call of it is written once', async t => {
+  const w = await made(t)
+  const { db } = w.state
+  // What nothing of ours does: a writer without the turn, such as an operator, ends a lease between two statements.
+  await sql`create sequence passed`.execute(db)
+  await sql`create function pass_over() returns trigger language plpgsql as
+    $$ begin if nextval('passed') = 1 then return null; end if; return new; end $$`.execute(db)
+  const passOver = sql`create trigger pass_over before update on lease for each row execute function pass_over()`
+  for (const sid of ['CA_1', 'CA_2', 'CA_3']) await admit(w, sid)
+  await end(w, 'CA_1')
+  await passOver.execute(db)
+  const written = await Promise.allSettled([end(w, 'CA_2'), admit(w, 'CA_4')])
+  t.match(written, [{ value: { running: true } }, { value: { decided: { admitted: true } } }], 'found at the commit')
+  await sql`alter sequence passed restart`.execute(db)
+  // The reads of an inbound call are not known ahead: the writes of the one before it travel with them.
+  const request = w.request({ call_sid: 'CA_5', part: 'inbound', called: '+2342010000001', caller: '+2348031234567' })
+  const asked = { call: callOf(request), requests: [request], verstat: null, now_ms: NOW_MS }
+  const more = await Promise.allSettled([end(w, 'CA_3'), admitCall(db, asked)])
+  t.match(more, [{ value: { running: true } }, { status: 'fulfilled' }], 'found while another one reads')
+  t.match(await db.selectFrom('level_use').select('live').where('level', '=', 'policy').execute(), [{ live: 1 }])
+  const ended = await db.selectFrom('cdr').select('call_sid').orderBy('call_sid').execute()
+  t.match(ended, [{ call_sid: 'CA_1' }, { call_sid: 'CA_2' }, { call_sid: 'CA_3' }])
+  t.same(await brokenInvariants(db), [])
+})
