@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { sharedAddresses } from '../core/domain/machines/addresses.ts'
 import { ROLES } from '../core/domain/machines/roles.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { joinMachines, makeToken, sentencesOn } from './join.ts'
@@ -25,14 +26,17 @@ const COLUMNS: readonly Column<Machine>[] = [
   { title: 'last seen', text: ({ seen_at }) => seen_at, rank: 2 },
 ]
 
-/** Sentences on what an operator should mend: machines whose settings or versions differ. */
+/** Sentences on what an operator should mend: machines whose settings or versions differ, or whose addresses do not. */
 function complaints(machines: readonly Machine[]): string[] {
-  const versions = [...new Set(machines.filter(({ state }) => state !== 'down').map(({ version }) => version))]
+  const living = machines.filter(({ state }) => state !== 'down')
+  const versions = [...new Set(living.map(({ version }) => version))]
+  const addressed = living.map(({ id, host, roles }) => ({ id, hosts: [host], edge: roles.includes('edge') }))
   return [
     ...machines
       .filter(({ other_settings }) => other_settings.length > 0)
       .map(({ id, other_settings }) => `${id} has other values than this machine: ${other_settings.join(', ')}`),
     ...(versions.length > 1 ? [`the machines run several versions: ${versions.join(', ')}`] : []),
+    ...sharedAddresses(addressed).map(shared => `${shared}: set STROWGER_HOST of each edge`),
   ]
 }
 

@@ -1,7 +1,8 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Command } from 'commander'
-import { ROLES, rolesInRow } from '../core/domain/machines/roles.ts'
+import { sharedAddresses } from '../core/domain/machines/addresses.ts'
+import { ROLES, rolesInRow, speaksSip } from '../core/domain/machines/roles.ts'
 import { visible } from '../core/domain/text/visible.ts'
 import { runBare } from '../core/runtime/bare-child.ts'
 import { addressesOf, readSettings, type Settings } from '../core/runtime/config.ts'
@@ -71,7 +72,15 @@ async function agreement(state: State, { data_dir }: Settings): Promise<Finding[
   // What runs here, the check of the ports says.
   const living = new Set([machine_id, ...(await machinesWithControl(state.db, state.clock.now()))])
   const silent = machines.filter(({ id }) => !living.has(id)).map(({ id, host }) => `${id} (${host})`)
-  const roles = new Set(machines.filter(({ id }) => living.has(id)).flatMap(row => [...rolesInRow(row)]))
+  const running = machines.filter(({ id }) => living.has(id))
+  const roles = new Set(running.flatMap(row => [...rolesInRow(row)]))
+  const shared = sharedAddresses(
+    running.map(row => ({
+      id: row.id,
+      hosts: [...new Set([row.host, ...row.hosts.split(' ')])].filter(host => host !== ''),
+      edge: speaksSip(rolesInRow(row)),
+    })),
+  )
   const undone = ROLES.filter(role => !roles.has(role))
   const differs = machines.flatMap(({ id, settings }) => {
     const names = differingSettings(own.settings, settings)
@@ -79,6 +88,11 @@ async function agreement(state: State, { data_dir }: Settings): Promise<Finding[
   })
   return [
     { what: 'the machines have the same settings', ok: differs.length === 0, mend: differs.join('; ') },
+    {
+      what: 'each edge has an address of its own',
+      ok: shared.length === 0,
+      mend: `${shared.join('; ')}: set STROWGER_HOST of each edge`,
+    },
     {
       what: `the ${machines.length} machines that share the database run`,
       ok: silent.length === 0,

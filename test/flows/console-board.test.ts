@@ -286,18 +286,31 @@ t.test('pages that draw what happened', async t => {
     const at = iso(w.clock.now())
     const node = { id: 'node_board', kind: 'signaling', pid: 1, started_at: at, heartbeat_at: at } as const
     await w.state.db.insertInto('node').values(node).execute()
+    const past = iso(w.clock.now() - 60_000)
+    const silent = { ...node, id: 'node_silent', started_at: past, heartbeat_at: past }
     const draining = async () => {
       const row = await w.state.db.selectFrom('node').select('draining_at').where('id', '=', node.id).executeTakeFirst()
       return row?.draining_at != null
     }
     await open('/operator/nodes')
+    const row = page.getByRole('row').filter({ hasText: silent.id })
+    await until('the silent process is shown', async () => {
+      // The platform forgets it after 15 s.
+      await w.state.db
+        .insertInto('node')
+        .values(silent)
+        .onConflict(conflict => conflict.doNothing())
+        .execute()
+      return (await row.getByText('Silent', { exact: true }).count()) === 1
+    })
+    t.equal(await row.getByRole('button').count(), 0, 'nobody can drain a process that hears nothing')
     await page.getByRole('button', { name: `Drain ${node.id}` }).click()
     t.equal(await draining(), false, 'the page asks first')
     await page.getByRole('dialog').getByRole('button', { name: 'Drain', exact: true }).click()
     await until('it drains', draining)
     await page.getByRole('button', { name: `Take calls on ${node.id}` }).click()
     await until('it takes calls again', async () => !(await draining()))
-    await w.state.db.deleteFrom('node').where('id', '=', node.id).execute()
+    await w.state.db.deleteFrom('node').where('id', 'in', [node.id, silent.id]).execute()
     t.same(complaints, [])
   })
 

@@ -139,6 +139,8 @@ const NodeTable = ({
         right: true,
         cell: row =>
           row.kind === 'signaling' &&
+          // A silent process hears no drain, and one that returns after it was declared lost takes calls.
+          (row.alive || row.draining_at !== null) &&
           (row.draining_at === null ? (
             <Button small label={`Drain ${row.id}`} onClick={() => onDrain(row)}>
               Drain
