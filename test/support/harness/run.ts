@@ -94,6 +94,8 @@ export async function runFiles(urls: readonly string[]): Promise<void> {
     begun_ms = performance.now()
     begun_cpu_ms = cpu_ms()
   }
+  // Node.js 20 has waited in its clean-up without end, with a whole core, after stories with broken connections.
+  process.once('beforeExit', () => process.exit())
   setTimeout(() => {
     const open = process.getActiveResourcesInfo().join(', ')
     currentRoot().fail('the process does not end after its tests', { open })
