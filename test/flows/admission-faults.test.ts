@@ -160,19 +160,15 @@ t.test('admission during faults', async t => {
   })
 
   t.test(`kill -9 of signaling with ${KILLED_CALLS} calls up: everything is back within 30 s`, async t => {
-    const first = (await newest()).position
     let left = KILLED_CALLS
     const line = async () => {
       while (left-- > 0) await answered()
     }
     await Promise.all(Array.from({ length: 10 }, line))
-    const sids = (await db.selectFrom('call').select('sid').where('position', '>', first).execute()).map(
-      ({ sid }) => sid,
-    )
-    t.equal(sids.length, KILLED_CALLS)
-    await until('every answer is saved', async () => {
+    // Calls that the platform was too busy to decide have rows, too. They were placed again.
+    const sids = await until('every answer is saved', async () => {
       const open = await db.selectFrom('call').select('sid').where('status', '=', 'in-progress').execute()
-      return open.length === KILLED_CALLS
+      return open.length === KILLED_CALLS && open.map(({ sid }) => sid)
     })
     const killed_ms = performance.now()
     await w.kill('signaling')
