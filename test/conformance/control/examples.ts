@@ -76,7 +76,7 @@ async function recorded(
   const tidy = tidier()
   return {
     ...(made.params ? { params: tidy(made.params) as Record<string, string> } : {}),
-    ...(made.query === undefined ? {} : { query: made.query }),
+    ...(made.query === undefined ? {} : { query: tidy(made.query) as string }),
     ...(body === undefined ? {} : { body: tidy(body) }),
     status: answer.status,
     ...(answer.body === undefined ? {} : { response: tidy(shortened(answer.body)) }),
@@ -97,6 +97,7 @@ const NAMES: Readonly<Record<string, string>> = {
   Policy: 'Local calls',
   App: 'Reception',
   Branch: 'Branch Kano',
+  Customer: 'Ikeja Traders',
 }
 const ONE_TIME = /^(digest_password|password|signing_secret|secret|token)$/
 /** Counters of earlier requests. Their true values would change when another route gets an example. */
@@ -107,6 +108,12 @@ const FIXED: readonly [RegExp, string][] = [
   [/^\d{4}-\d\d$/, '2026-11'],
   [/\b10\.\d+\.\d+\.0\/24\b/g, '203.0.113.0/24'],
   [/\ba\d+@example\.com\b/g, 'alerts@example.com'],
+  [/\b[cn]\d+@customers\.example\b/g, 'office@customers.example'],
+  [/\bSEC-\d{8}-[0-9A-F]{8}\b/g, 'SEC-20261102-53631EEA'],
+  // The claims of a client token end with the time at which it expires.
+  [/^ct1\.[\w-]+$/, 'ct1.eyJjIjoiYWRhIiwibiI6IisyMzQyMDEwMDAwMDAxIiwiZSI6MTc5NTc1NzIyOX0'],
+  // A signature of Ed25519.
+  [/^[\w-]{86}$/, '0wep3_RM5QbdCRO_one0bBZyGyHVJ5RfhWE7zPlK607M52QbZkHUiaDWh4aoYczftWa2omWgVy1ff6OsyH3NCQ'],
   [/\bt[0-9a-f]{15}\b/g, 't0123456789abcde'],
   [/\b[0-9a-f]{64}\b/g, 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
   [/https:\/\/app\.example\.com\/hook\/\d+/g, 'https://app.example.com/hook'],
@@ -133,7 +140,7 @@ function tidier(): (value: unknown, name?: string) => unknown {
         id => `00000000-0000-4000-8000-${hex(id)}`,
       )
       .replace(/(?<=\b(?:[A-Z]{2}|req_))[0-9a-f]{32}\b/g, id => hex(id).padStart(32, '0'))
-      .replace(/\b(Trunk|Policy|App|Branch) \d+\b/g, (_, word: string) => NAMES[word] ?? word)
+      .replace(/\b(Trunk|Policy|App|Branch|Customer) \d+\b/g, (_, word: string) => NAMES[word] ?? word)
     for (const [pattern, fixed] of FIXED) tidy = tidy.replace(pattern, fixed)
     return tidy
   }

@@ -162,6 +162,11 @@ export const OPERATOR_RECIPES: Readonly<Record<string, Recipe>> = {
     const { organization_id } = await customer(kitchen)
     return { body: { organization_id, name: 'Second' }, organization_id }
   },
+  // Of all projects, the first ones are others in each world: lists are in the order of ids.
+  'get /projects': async kitchen => {
+    const { organization_id } = await customer(kitchen)
+    return { query: { organization_id } }
+  },
   'patch /projects/{project_id}': onCustomer('project_id', { name: 'Renamed' }),
   'patch /projects/{project_id}/voice-account': onCustomer('project_id', { call_event_history: 'disabled' }),
   'put /projects/{project_id}/ceilings': onCustomer('project_id', {
