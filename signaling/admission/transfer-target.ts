@@ -60,6 +60,7 @@ async function toWorld(ctx: AdmissionContext, asked: TransferRequest, trunk: Tru
     called: target.number,
     caller: shown.caller,
     forwarded_caller: shown.forwarded,
+    diverting: shown.diversion,
     transport: null,
     offer: null,
     own_targets: ownTargets(ctx, trunk),
@@ -137,6 +138,7 @@ function onNet(
     called: asked.target.number,
     caller: shown.caller,
     forwarded_caller: shown.forwarded,
+    diverting: shown.diversion,
     transport: null,
     offer: null,
   }

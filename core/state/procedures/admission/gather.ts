@@ -211,10 +211,10 @@ const SHARES = `select s.* from subtrunk s where s.trunk_id = ? and s.status <> 
 
 /**
  * Finds the subtrunk that the trunk's own number is delegated or routed to. The own number is the called one of an
- * inbound request, otherwise the caller's.
+ * inbound request, otherwise the one that diverts the call, or else the caller's.
  */
 function shareOf(query: Query, request: AdmissionRequest, trunk: Row): Row | null {
-  const own = request.part === 'inbound' ? request.called : request.caller
+  const own = request.part === 'inbound' ? request.called : (request.diverting ?? request.caller)
   const country = textOrNull(trunk, 'country') ?? DEFAULT_COUNTRY
   const e164 = /^\+[0-9]+$/.test(own) ? own : parseNumber(own, country)?.e164
   return e164 === undefined ? null : one(query(SHARES, textOf(trunk, 'id'), e164, e164, e164, e164))

@@ -21,7 +21,8 @@ export interface AdmissionRequest {
   readonly project_id: string
   /**
    * Outbound and on_net: the peer's trunk or the voice service. Inbound: the target of the number's route. A trunk also
-   * stands for the subtrunk that its number (the called one of an inbound call, else the caller's) is delegated to.
+   * stands for the subtrunk that its number is delegated to: the called one of an inbound call, else the diverting
+   * one, else the caller's.
    */
   readonly service: Service
   /** The number as given, also in a national format of the trunk's country, or the user part of a SIP URI. */
@@ -29,6 +30,8 @@ export interface AdmissionRequest {
   readonly caller: string
   /** A Dial forwards the caller of the inbound call (design section 4). */
   readonly forwarded_caller?: boolean
+  /** Our number that sends a call on by REFER. The caller of a forwarded call is nobody's number here. */
+  readonly diverting?: string | null
   /** Transport of the peer's INVITE; null when no peer sent it. */
   readonly transport: Transport | null
   readonly offer: OfferFacts | null

@@ -17,7 +17,7 @@ import t from '../../../support/harness/index.ts'
 const OF_TRUNK = '+2342010000001'
 const OF_OTHER_TRUNK = '+2342010000002'
 
-function place(error: Error, asks: Omit<Ask, 'call_sid'>[] = []) {
+function place(error: Error, asks: Omit<Ask, 'call_sid'>[] = [], row: object = {}) {
   const trunk = { id: 'trk_1', project_id: 'prj_1', subaccount_id: null, targets: [] } as unknown as TrunkConfig
   const numberOf = (e164: string, route_id: string) => [
     e164,
@@ -36,7 +36,7 @@ function place(error: Error, asks: Omit<Ask, 'call_sid'>[] = []) {
     snapshot: () => ({ ...EMPTY_SNAPSHOT, trunks: new Map([[trunk.id, trunk]]), numbers }),
     gate: { stamped: (requests: readonly Ask[]) => ({ requests, now_ms: 0 }) },
   } as unknown as AdmissionContext
-  const row_now = { from_number: OF_OTHER_TRUNK, to_number: OF_TRUNK, request: null, direction: 'inbound' }
+  const row_now = { from_number: OF_OTHER_TRUNK, to_number: OF_TRUNK, request: null, direction: 'inbound', ...row }
   const call = { project_id: 'prj_1', sid: 'CA1', row_now }
   const asked = {
     target: { number: '+2348030004711', headers: {} },
@@ -75,6 +75,25 @@ t.test(
     )
   },
 )
+
+t.test('a subtrunk whose caller came from the network transfers under its own ceilings and policy', async t => {
+  const w = await admissionWorld()
+  t.teardown(() => w.close())
+  const { db } = w.state
+  const id = await w.subtrunk({ concurrency: 1 })
+  await db.updateTable('number').set({ route_kind: 'subtrunk', route_id: id }).execute()
+  const asks: Omit<Ask, 'call_sid'>[] = []
+  const caller = '+12025550123'
+  await place(BUSY, asks, { from_number: caller, origin: 'carrier' })
+  const [ask] = asks
+  t.match(ask, { caller, forwarded_caller: true, service: { type: 'trunk' } })
+  const transfer = () => takeAdmission(db, w.request({ ...ask, own_targets: 1 }))
+  t.match(await transfer(), { admitted: true, subtrunk_id: id })
+  t.match(await transfer(), { admitted: false, reason: 'concurrency_exceeded' })
+  const policy = await w.policy({}, { type: 'subtrunk', id })
+  await w.rule(policy, 'deny', '234803')
+  t.match(await transfer(), { admitted: false, reason: 'destination_denied' })
+})
 
 t.test('a transfer that the store is too busy to admit is refused with 503, as a call is', async t => {
   t.same(await place(BUSY), { kind: 'refused', sip_code: 503, reason: 'state_unavailable' })
