@@ -9,13 +9,13 @@ import {
 import { protectedFacts } from '../../core/state/alerts/traffic-facts.ts'
 import type { Trx } from '../../core/state/index.ts'
 import { type Change, type Refusal, refuse } from '../http/reply.ts'
-import { oneOf, Type } from '../http/schema.ts'
+import { lines, oneOf, Type } from '../http/schema.ts'
 import { containmentEvent, newCaseRef, openContainment } from './contain.ts'
 
 /** What operators decide about closed prefixes, by /operator/v1, a command or the console: one rule for all of them. */
 
 export const ContainmentCategory = oneOf('spend_velocity', 'destination_risk', 'account_compromise')
-export const ContainmentReason = Type.String({ minLength: 1, maxLength: 1000, pattern: '\\S' })
+export const ContainmentReason = lines(1000)
 export const ContainedPrefix = Type.String({ pattern: '^\\+?[1-9][0-9]{0,14}$' })
 export const ContainedSeconds = Type.Integer({ minimum: 60, maximum: 90 * 86_400 })
 

@@ -59,6 +59,18 @@ export const Name = Type.String({
   maxLength: 120,
   pattern: `^(?=.*\\S)(?!.*${STRAY_JOINER})[^">${DECEIVING}]*$`,
 })
+/** A free text of one line, with nothing that deceives. With `min` 1 it is not only spaces. */
+export const line = (max: number, min: 0 | 1 = 1) => freeText(max, min, '')
+/** A free text of lines, with their ends and tabs. */
+export const lines = (max: number, min: 0 | 1 = 1) => freeText(max, min, '\\t\\r\\n')
+
+const freeText = (maxLength: number, min: 0 | 1, and: string) =>
+  Type.String({
+    ...(min === 0 ? {} : { minLength: min }),
+    maxLength,
+    pattern: `^${min === 0 ? '' : '(?=[\\s\\S]*\\S)'}(?![\\s\\S]*${STRAY_JOINER})(?:[^${DECEIVING}]${and && `|[${and}]`})*$`,
+  })
+
 export const HttpUrl = Type.String({
   format: 'uri',
   maxLength: 2048,
@@ -75,7 +87,11 @@ export const Transport = oneOf('udp', 'tcp', 'tls')
 /** Which hosts a 3xx may send a call to: none, the one that was called, or any target of the same trunk or carrier. */
 export const Redirects = oneOf('off', 'same_host', 'listed')
 /** A user name for digest authentication (RFC 7616), without a colon. */
-export const DigestUsername = Type.String({ minLength: 1, maxLength: 120, pattern: '^[^\\s:<>"\\\\]+$' })
+export const DigestUsername = Type.String({
+  minLength: 1,
+  maxLength: 120,
+  pattern: `^[^\\s:<>"\\\\\\u200c\\u200d${DECEIVING}]+$`,
+})
 export const DigestPassword = Type.String({ minLength: 1, maxLength: 256 })
 /** A calendar date, `YYYY-MM-DD`. */
 export const Day = Type.String({ format: 'date' })

@@ -12,6 +12,7 @@ import {
   described,
   Int64,
   input,
+  lines,
   list,
   nullable,
   optional,
@@ -46,9 +47,7 @@ const flow = (of: {
     applies: true,
     audit: { kind: 'trunks', action: of.action },
     body: input('CarrierFlowRequest', {
-      reason: optional(
-        described(Type.String({ minLength: 1, maxLength: 500 }), 'Why, for the audit trail of the installation.'),
-      ),
+      reason: optional(described(lines(500), 'Why, for the audit trail of the installation.')),
     }),
     replies: { 200: CarrierAnswer },
     refusals: ['state_conflict'],

@@ -5,6 +5,7 @@ import {
   planCarriers,
   planChange,
 } from '../../core/domain/carriers/plan.ts'
+import { DECEIVING } from '../../core/domain/text/visible.ts'
 import { seal } from '../../core/runtime/secrets.ts'
 import {
   type Carrier,
@@ -50,11 +51,12 @@ import { route } from './route.ts'
 
 const MAX_CARRIERS = 1000
 
+const RegistrationUser = Type.String({ pattern: `^[^\\s@:;<>"\\u200c\\u200d${DECEIVING}]{1,120}$` })
 const RegistrationRequest = input('CarrierRegistrationRequest', {
   registrar: Type.String({ maxLength: 255, pattern: '^[sS][iI][pP]:[^@\\s;?<>"]+$' }),
-  username: Type.String({ pattern: '^[^\\s@:;<>"]{1,120}$' }),
+  username: RegistrationUser,
   password: Type.String({ minLength: 1, maxLength: 256 }),
-  contact_user: optional(Type.String({ pattern: '^[^\\s@:;<>"]{1,120}$' })),
+  contact_user: optional(RegistrationUser),
   expires_seconds: optional(Type.Integer({ minimum: 60, maximum: 86_400 })),
   transport: optional(Transport),
   ...TLS_FIELDS,

@@ -15,6 +15,7 @@ import {
   Flag,
   Instant,
   input,
+  lines,
   nullable,
   optional,
   pageSchema,
@@ -66,7 +67,7 @@ const memberChange = (
   customer: { organization_id, project_id: null },
 })
 
-const Reason = Type.String({ minLength: 1, maxLength: 500, pattern: '\\S' })
+const Reason = lines(500)
 
 /** Locks or unlocks a member. A locked one has no session and cannot sign in. */
 const barred = (action: 'lock' | 'unlock') =>

@@ -9,6 +9,8 @@ import {
   Instant,
   Int64,
   input,
+  line,
+  lines,
   Money,
   nullable,
   oneOf,
@@ -61,8 +63,8 @@ const LedgerLine = resource('OperatorLedgerLine', {
   reference: nullable(Type.String()),
 })
 
-const Reason = Type.String({ minLength: 1, maxLength: 500 })
-const Reference = Type.String({ minLength: 1, maxLength: 120 })
+const Reason = lines(500)
+const Reference = line(120)
 
 /** Puts money on the account of a project or takes it off. A line of the ledger is never changed, only corrected. */
 const booking = (of: {

@@ -16,6 +16,7 @@ import {
   E164,
   Instant,
   input,
+  lines,
   Money,
   nullable,
   oneOf,
@@ -87,7 +88,7 @@ function rangeOf(first: string, last: string): string[] | null {
   return Array.from({ length: Number(to - from) + 1 }, (_, index) => `+${from + BigInt(index)}`)
 }
 
-const Reason = Type.String({ minLength: 1, maxLength: 500 })
+const Reason = lines(500)
 export const Monthly = Type.Integer({
   minimum: 0,
   maximum: 100_000_000,

@@ -13,6 +13,7 @@ import {
   Instant,
   Int64,
   input,
+  lines,
   Name,
   nullable,
   oneOf,
@@ -86,7 +87,7 @@ const notATimeZone = (name: string | undefined) =>
     ? null
     : invalid('/time_zone', 'is not a time zone of the IANA database, such as Africa/Lagos')
 
-const Reason = Type.String({ minLength: 1, maxLength: 500 })
+const Reason = lines(500)
 
 /** Suspends or resumes an organization, and its projects with it. */
 const standing = (action: 'suspend' | 'resume') =>

@@ -16,6 +16,7 @@ import {
   Instant,
   Int64,
   input,
+  lines,
   list,
   Money,
   Name,
@@ -125,7 +126,7 @@ const POINTS: Readonly<Record<OpenPoint, string>> = {
   balance: 'its balance and credit are used up',
 }
 
-const Reason = Type.String({ minLength: 1, maxLength: 500 })
+const Reason = lines(500)
 
 /** Enables or disables a project for new calls and changes. */
 const switched = (action: 'enable' | 'disable') =>

@@ -21,6 +21,7 @@ import {
   Int32,
   Int64,
   input,
+  line,
   list,
   listOf,
   nullable,
@@ -70,7 +71,7 @@ const PolicyChanges = input('AlertPolicyChanges', {
   scope: optional(
     input('AlertScopeInput', {
       id: optional(nullable(Type.String({ minLength: 1, maxLength: 128 }))),
-      label: Type.String({ minLength: 1, maxLength: 120 }),
+      label: line(120),
       type: SubjectKind,
     }),
   ),

@@ -18,6 +18,7 @@ import {
   HttpUrl,
   Instant,
   input,
+  line,
   list,
   nullable,
   oneOf,
@@ -143,7 +144,7 @@ export const conferences = [
       {
         ...pageQuery(200),
         status: optional(oneOf('init', 'in-progress', 'completed')),
-        name: optional(Type.String({ minLength: 1, maxLength: 128 })),
+        name: optional(line(128)),
         since: optional(Instant),
         before: optional(Instant),
       },
@@ -243,7 +244,7 @@ export const conferences = [
     body: input('AddParticipantRequest', {
       from: described(Phone, 'A number of the project.'),
       to: described(Phone, 'The number that is called.'),
-      label: optional(described(Type.String({ minLength: 1, maxLength: 128 }), 'A name of the participant.')),
+      label: optional(described(line(128), 'A name of the participant.')),
       muted: optional(described(Flag, 'The others do not hear it. Default: false.')),
       start_on_enter: optional(described(Flag, 'Its coming starts the conference. Default: true.')),
       end_on_exit: optional(described(Flag, 'Its leaving ends the conference. Default: false.')),

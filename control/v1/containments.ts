@@ -1,11 +1,11 @@
 import { listContainments, listReleaseRequestsOf, requestRelease } from '../../core/state/alerts/containments.ts'
 import { refuse } from '../http/reply.ts'
-import { Flag, input, listOf, optional, Type } from '../http/schema.ts'
+import { Flag, input, lines, listOf, optional, Type } from '../http/schema.ts'
 import { Containment, presentContainments, presentRequest, ReleaseRequest } from './alert-present.ts'
 import { route } from './route.ts'
 import { seenTrunks } from './seen-trunks.ts'
 
-const Note = Type.String({ minLength: 1, maxLength: 1000, pattern: '\\S' })
+const Note = lines(1000)
 
 export const containments = [
   route({

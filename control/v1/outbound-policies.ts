@@ -14,6 +14,7 @@ import { type Change, isRefusal, type Refusal, refuse } from '../http/reply.ts'
 import {
   Int32,
   input,
+  line,
   list,
   listOf,
   Money,
@@ -61,7 +62,7 @@ const DestinationRuleChange = input('DestinationRuleChange', {
   kind: oneOf('country', 'prefix'),
   op: oneOf('allow', 'deny', 'remove'),
   value: Type.String({ minLength: 1, maxLength: 20 }),
-  label: optional(nullable(Type.String({ maxLength: 120, pattern: '^[^\\u0000-\\u001f\\u007f]*$' }))),
+  label: optional(nullable(line(120, 0))),
 })
 
 const CEILINGS = [

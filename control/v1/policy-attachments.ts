@@ -18,7 +18,7 @@ import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { findVoiceAccount, saveVoiceAccount, type VoiceAccountRow } from '../../core/state/people/voice-accounts.ts'
 import type { Caller } from '../http/caller.ts'
 import { type Change, invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
-import { input, nullable, optional, type Static, Type } from '../http/schema.ts'
+import { input, line, nullable, optional, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'
 import { policyToAttach } from './seen-policies.ts'
 import { presentSubtrunk, SubtrunkDetail, subtrunkChange } from './subtrunk-present.ts'
@@ -31,7 +31,7 @@ import { applicationChange, presentApplication, VoiceApplication } from './voice
 
 const ServicePolicyRequest = input('ServicePolicyRequest', {
   policy_id: nullable(Type.String({ maxLength: 128 })),
-  note: optional(nullable(Type.String({ maxLength: 500, pattern: '^[^\\u0000-\\u001f\\u007f]*$' }))),
+  note: optional(nullable(line(500, 0))),
   outbound_enabled: optional(Type.Boolean()),
 })
 

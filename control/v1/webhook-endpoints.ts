@@ -20,6 +20,7 @@ import {
   HttpUrl,
   Instant,
   input,
+  line,
   list,
   listOf,
   nullable,
@@ -117,7 +118,7 @@ export const newSigningSecret = (): string => `whsec_${newId.password()}${newId.
 
 const settings = {
   url: HttpUrl,
-  description: optional(nullable(Type.String({ maxLength: 240 }))),
+  description: optional(nullable(line(240, 0))),
   event_kinds: Type.Array(EventKind, { minItems: 1, uniqueItems: true }),
   enabled: optional(Flag),
 }

@@ -53,6 +53,38 @@ t.test('every operation has an example that fits its schemas', async t => {
   }
 })
 
+/** Texts whose own reader knows their alphabet, what they must equal, or that nobody is shown. */
+const READ_ELSEWHERE = [
+  /(^|_)(ids?|password)$/,
+  /^(confirm_name|time_zone|identity|codecs|called|caller|default_caller|value)$/,
+  /^(sources|cidr|sip_uri|tls_fingerprint|csv|markup|content)$/,
+]
+
+t.test('no text of a request may deceive whoever reads it', async t => {
+  const accepted: string[] = []
+  const look = (schema: Leaf, name: string, where: string): void => {
+    if (schema.type === 'string' && !schema.enum && !schema.format && !READ_ELSEWHERE.some(own => own.test(name)))
+      for (const text of ['a\u202eb', 'a\u001b[2J', '\u200cadmin'])
+        if (fieldErrors(schema as Parameters<typeof fieldErrors>[0], text).length === 0)
+          accepted.push(`${where}: ${name}`)
+    for (const [key, value] of Object.entries(schema.properties ?? {})) look(value, key, where)
+    for (const value of [...(schema.anyOf ?? []), ...(schema.items ? [schema.items] : [])]) look(value, name, where)
+  }
+  for (const route of [...V1_ROUTES, ...OPERATOR_ROUTES])
+    if (route.body) look(route.body as unknown as Leaf, '', nameOf(route))
+  t.same([...new Set(accepted)], [])
+})
+
+/** The parts of a JSON Schema in which a text may stand. */
+interface Leaf {
+  readonly type?: string
+  readonly enum?: readonly unknown[]
+  readonly format?: string
+  readonly properties?: Readonly<Record<string, Leaf>>
+  readonly anyOf?: readonly Leaf[]
+  readonly items?: Leaf
+}
+
 /** The part of the generated client that the test uses. Each call returns status and data. */
 type Answered<T> = Promise<{ readonly status: number; readonly data: T; readonly headers: Headers }>
 interface Client {
