@@ -2,11 +2,24 @@
   "targets": [
     {
       "target_name": "media",
-      "sources": [
-        "<!@(cd <(module_root_dir) && ls src/napi/*.cc)",
-        "<!@(cd <(module_root_dir) && ls src/core/*.cc src/codec/*.cc)"
+      # The tests link the unit of core and codecs without that of Node.js.
+      "sources": ["<(INTERMEDIATE_DIR)/core.cc", "<(INTERMEDIATE_DIR)/napi.cc"],
+      "actions": [
+        {
+          "action_name": "core",
+          "inputs": ["<!@(cd <(module_root_dir) && ls src/core/*.cc src/codec/*.cc)"],
+          "outputs": ["<(INTERMEDIATE_DIR)/core.cc"],
+          "action": ["sh", "src/unit.sh", "<@(_outputs)", "<@(_inputs)"]
+        },
+        {
+          "action_name": "napi",
+          "inputs": ["<!@(cd <(module_root_dir) && ls src/napi/*.cc)"],
+          "outputs": ["<(INTERMEDIATE_DIR)/napi.cc"],
+          "action": ["sh", "src/unit.sh", "<@(_outputs)", "<@(_inputs)"]
+        }
       ],
       "include_dirs": [
+        ".",
         "<!(node -p \"require('node-addon-api').include_dir\")",
         "<!@(pkg-config --cflags-only-I opus spandsp soxr libcrypto | sed s/-I//g)"
       ],

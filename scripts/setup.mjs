@@ -87,26 +87,30 @@ const MEMORY = 'A compiler that ends without a message mostly lacks memory: the 
 /** The C and C++ parts. They are not compiled again when npm replaces node_modules. */
 const SQLITE = 'native/sqlite/build/Release/better_sqlite3.node'
 const PLACE = 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'
-const native = [
-  {
-    name: 'database driver',
-    needs: ['npm packages', 'system packages'],
-    inputs: () => [
-      'native/sqlite/binding.gyp',
-      'native/sqlite/object-wrap.h',
-      lock.packages['node_modules/better-sqlite3'].integrity,
-    ],
-    outputs: [SQLITE],
-    stamp: 'native/sqlite/build/.stamp',
-    work: async run => {
-      await compile(run, 'native/sqlite')
-      for (const name of readdirSync(dirname(SQLITE)))
-        if (!SQLITE.endsWith(name)) rmSync(join(dirname(SQLITE), name), { recursive: true })
-    },
-    remedy: MEMORY,
+const database_driver = {
+  name: 'database driver',
+  needs: ['npm packages', 'system packages'],
+  inputs: () => [
+    'native/sqlite/binding.gyp',
+    'native/sqlite/object-wrap.h',
+    lock.packages['node_modules/better-sqlite3'].integrity,
+  ],
+  outputs: [SQLITE],
+  stamp: 'native/sqlite/build/.stamp',
+  work: async run => {
+    await compile(run, 'native/sqlite')
+    for (const name of readdirSync(dirname(SQLITE)))
+      if (!SQLITE.endsWith(name)) rmSync(join(dirname(SQLITE), name), { recursive: true })
   },
+  remedy: MEMORY,
+}
+/** SQLite is one file, and takes a core as long as all else takes the other. So the rest leaves it that core. */
+const gives_way = !isDone(database_driver)
+const native = [
+  database_driver,
   {
     name: 'native media plane',
+    gives_way,
     needs: ['npm packages', 'system packages'],
     inputs: () => [
       'native/binding.gyp',
@@ -187,6 +191,7 @@ const promtool = {
 
 const web_console = {
   name: 'console',
+  gives_way,
   needs: ['npm packages'],
   inputs: () => [
     ...filesBelow('control/console'),
@@ -202,6 +207,7 @@ const SHIPPED = ['core', 'signaling', 'media', 'control', 'markup', 'native', 'b
 const sourcesOf = folders => folders.flatMap(filesBelow).filter(file => /\.(ts|json)$/.test(file))
 const bundle = {
   name: 'bundle',
+  gives_way,
   needs: ['npm packages'],
   inputs: () => ['scripts/bundle.mjs', ...filesBelow('scripts/bundle'), 'package-lock.json', ...sourcesOf(SHIPPED)],
   outputs: ['build/bundle/bin/main.js'],
@@ -212,6 +218,7 @@ const bundle = {
 /** The output of tsc loads these; the bundle of users does not. */
 const libraries_of_tests = {
   name: 'libraries of the tests',
+  gives_way,
   needs: ['npm packages'],
   inputs: () => ['scripts/test-libraries.mjs', 'package-lock.json'],
   outputs: ['build/node_modules/kysely/package.json'],
@@ -221,6 +228,7 @@ const libraries_of_tests = {
 
 const typescript = {
   name: 'TypeScript',
+  gives_way,
   needs: ['npm packages'],
   inputs: () => ['tsconfig.json', ...sourcesOf([...SHIPPED, 'bench', 'test'])],
   outputs: ['build/bin/main.js'],

@@ -9,9 +9,10 @@ import { dirname } from 'node:path'
  * A step: `name`; `needs`, the names of the steps before it; `inputs()`, paths of files and other strings that decide
  * its result; `outputs`, paths that exist afterwards; `stamp`, the file that records success; and `work(run, finished)`,
  * where `finished` tells that it last ended well, on other inputs. A step without `stamp` has `isDone()` instead;
- * one with both may be done in another way. `remedy` says what to do after a failure.
+ * one with both may be done in another way. `gives_way` lets its commands have only what others leave of the cores.
+ * `remedy` says what to do after a failure.
  * @typedef {{ name: string, needs?: string[], inputs?: () => string[], outputs?: string[], stamp?: string,
- *   isDone?: () => boolean, work: (run: Run, finished: boolean) => Promise<void>, remedy?: string }} Step
+ *   isDone?: () => boolean, gives_way?: boolean, work: (run: Run, finished: boolean) => Promise<void>, remedy?: string }} Step
  * `run(command, args, env)` rejects when the command fails. `run.whole` lets it end by itself when another step fails,
  * and keeps the terminal, by which sudo knows who asks: for a package manager.
  * @typedef {(command: string, args: string[], env?: Record<string, string>) => Promise<void>} Command
@@ -81,8 +82,9 @@ class Commands {
   }
 
   /** Resolves with what the command warned of. An interruptible command leads a process group, so that `end` reaches its compilers. */
-  async run(interruptible, command, args, env = {}) {
-    const child = spawn(command, args, {
+  async run({ interruptible, gives_way = false }, command, args, env = {}) {
+    const [first, ...rest] = [...(gives_way ? ['nice', '-n', '10'] : []), command, ...args]
+    const child = spawn(first, rest, {
       stdio: ['ignore', 'pipe', 'pipe', this.#lock],
       env: { ...process.env, ...env },
       detached: interruptible,
@@ -122,7 +124,7 @@ async function carryOut(step, commands, say) {
   const digest = step.stamp && digestOf(step)
   const warnings = []
   const run = interruptible => async (command, args, env) => {
-    warnings.push(await commands.run(interruptible, command, args, env))
+    warnings.push(await commands.run({ interruptible, gives_way: step.gives_way }, command, args, env))
   }
   await step.work(Object.assign(run(true), { whole: run(false) }), finished)
   const missing = (step.outputs ?? []).filter(path => !existsSync(path))

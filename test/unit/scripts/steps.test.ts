@@ -14,6 +14,7 @@ interface Step {
   /** A shell script. `$1` is the folder. */
   script: string
   remedy?: string
+  gives_way?: boolean
 }
 
 const STEPS = pathToFileURL(resolve('scripts/setup/steps.mjs')).href
@@ -26,10 +27,10 @@ function tree(t: Test, steps: Step[]) {
     file('setup.mjs'),
     `import { runSteps } from ${JSON.stringify(STEPS)}
     import { appendFileSync } from 'node:fs'
-    const steps = ${JSON.stringify(steps)}.map(({ name, needs, script, remedy }) => ({
-      name, needs, remedy, inputs: () => [name + '.in'], outputs: [name + '.out'], stamp: 'stamps/' + name,
+    const steps = ${JSON.stringify(steps)}.map(({ script, ...step }) => ({
+      ...step, inputs: () => [step.name + '.in'], outputs: [step.name + '.out'], stamp: 'stamps/' + step.name,
       work: (run, finished) => {
-        appendFileSync('log', name + (finished ? ' again' : '') + '\\n')
+        appendFileSync('log', step.name + (finished ? ' again' : '') + '\\n')
         return run('sh', ['-c', script])
       },
     }))
@@ -84,6 +85,16 @@ t.test('steps that do not need each other run beside each other', async t => {
     { name: 'b', script: `touch b.out; ${awaits('a.out')}` },
   ])
   t.equal((await run()).status, 0)
+})
+
+t.test('a step that gives way has a lower priority', async t => {
+  const { run, read } = tree(t, [
+    { name: 'long', script: 'nice > long.out' },
+    { name: 'short', script: 'nice > short.out', gives_way: true },
+  ])
+  t.equal((await run()).status, 0)
+  const [long, short] = [Number(read('long.out')), Number(read('short.out'))]
+  t.equal(short, Math.min(long + 10, 19))
 })
 
 t.test('a failed step prints its output and what to do, and ends the others, which run again later', async t => {
