@@ -79,10 +79,10 @@ const gypOfNpm = () => {
   const options = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }
   return join(execFileSync('npm', ['root', '-g'], options).trim(), 'npm/node_modules/node-gyp/bin/node-gyp.js')
 }
-const compile = (run, folder) =>
-  run(process.execPath, [gypOfNpm(), 'rebuild', '-C', folder, '-j', 'max', '--silent'], { ...compilers, ...headers })
+const compile = (run, folder, jobs = 'max') =>
+  run(process.execPath, [gypOfNpm(), 'rebuild', '-C', folder, '-j', jobs, '--silent'], { ...compilers, ...headers })
 
-const MEMORY = 'A compiler that ends without a message mostly lacks memory: the database driver needs 400 MB.'
+const MEMORY = 'A compiler that ends without a message mostly lacks memory: two run beside each other, of 500 MB each.'
 
 /** The C and C++ parts. They are not compiled again when npm replaces node_modules. */
 const SQLITE = 'native/sqlite/build/Release/better_sqlite3.node'
@@ -119,7 +119,7 @@ const native = [
     ],
     outputs: ['native/build/Release/media.node', 'native/build/Release/confine'],
     stamp: 'native/build/.stamp',
-    work: run => compile(run, 'native'),
+    work: run => compile(run, 'native', gives_way ? '1' : 'max'),
     remedy: MEMORY,
   },
 ]
