@@ -32,7 +32,7 @@ import { hasState, markPlace } from './where-state-is.ts'
  * Files and folders of an installation in addition to its database. Rows name the machine that has their files, so what
  * is restored goes on as that machine.
  */
-const KEPT = ['master.key', 'machine.id', 'console-password', 'tls', 'recordings', 'prompts', 'runs']
+const KEPT = ['master.key', 'machine.id', 'console-password', 'tls', 'recordings', 'runs']
 
 interface Json {
   readonly json?: true

@@ -41,7 +41,6 @@ const METRICS = join('run', METRICS_FOLDER)
 const NEEDS: Readonly<Record<UserName, Needs>> = {
   edge: { read: ['tls'], write: JOURNAL_FILES.map(name => join('run', name)), sockets: ['run', METRICS] },
   media: {
-    read: ['prompts'],
     write: ['recordings', join('run', MEDIA_CODE)],
     sockets: ['run', METRICS],
     calls: ['--io-uring', '--packets'],

@@ -19,7 +19,7 @@ export interface Config extends Settings {
 
 /** The configuration without the master key. */
 export interface Settings extends SpeechEngines {
-  /** Folder of the database, recordings, prompts, certificates and keys. */
+  /** Folder of the database, recordings, certificates and keys. */
   readonly data_dir: string
   /** Folder of sockets and pid files of the running processes, inside `data_dir`. */
   readonly run_dir: string

@@ -1,5 +1,4 @@
-import { readFile, realpath, stat } from 'node:fs/promises'
-import { dirname, join, resolve, sep } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { Door } from '../../core/runtime/doors.ts'
 import { openPlainFile } from '../../core/runtime/plain-file.ts'
 import type { PlayPiece, SampleRate } from '../../native/index.ts'
@@ -34,10 +33,8 @@ type Audio = { readonly pcm: Pcm } | { readonly refused: FailureReason; readonly
 
 export function createPrompts({ data_dir, recordings, speech, urls, audio }: PromptOptions): Prompts {
   const file = async (path: string, owner: Owner): Promise<Audio> => {
-    const bytes = await (dirname(path) === SOUNDS_FOLDER
-      ? readShared(recordings.path(resolve(data_dir, path)))
-      : insideFolder(data_dir, path).then(found => (found === null ? null : readFile(found))))
-    if (bytes === null) return { refused: 'file_refused', detail: 'the prompt is not a file inside the data folder' }
+    const bytes = dirname(path) === SOUNDS_FOLDER ? await readShared(recordings.path(resolve(data_dir, path))) : null
+    if (bytes === null) return { refused: 'file_refused', detail: `the prompt is not a file of ${SOUNDS_FOLDER}` }
     return audio.decode(bytes, null, owner)
   }
 
@@ -72,21 +69,6 @@ export function createPrompts({ data_dir, recordings, speech, urls, audio }: Pro
   }
 }
 
-/**
- * Returns the real path of a file inside `folder`; null when it is outside (through links too), missing or too large.
- */
-async function insideFolder(folder: string, path: string): Promise<string | null> {
-  try {
-    const real = await realpath(resolve(folder, path))
-    const inside = real.startsWith(join(await realpath(folder), sep))
-    const about = await stat(real)
-    return inside && about.isFile() && about.size <= MAX_SOUND_BYTES ? real : null
-  } catch {
-    // A missing or unreadable file cannot be played.
-    return null
-  }
-}
-
 /** Reads a file of `SOUNDS_FOLDER`; null when it is missing, too large, or no file of its own. */
 async function readShared(path: string): Promise<Buffer | null> {
   try {
@@ -98,7 +80,7 @@ async function readShared(path: string): Promise<Buffer | null> {
       await file.close()
     }
   } catch {
-    // As above.
+    // A missing or unreadable file cannot be played.
     return null
   }
 }

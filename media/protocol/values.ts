@@ -59,7 +59,7 @@ export const PlaySource = Type.Union([
     },
     closed,
   ),
-  /** A prompt inside the data folder, or a file of `SOUNDS_FOLDER`. A path outside the data folder is refused. */
+  /** A file of `SOUNDS_FOLDER`, by its path in the data folder. Any other path is refused. */
   Type.Object(
     {
       kind: Type.Literal('file'),
