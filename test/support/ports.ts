@@ -12,7 +12,7 @@ export const isMediaOfOthers = (datagram: Buffer): boolean => (datagram[0] ?? 0)
 const udp = (port: number): Promise<number | undefined> =>
   new Promise(resolve => {
     const socket = createSocket('udp4')
-    socket.once('error', () => resolve(undefined))
+    socket.once('error', () => socket.close(() => resolve(undefined)))
     socket.bind(port, '127.0.0.1', () => {
       const taken = socket.address().port
       socket.close(() => resolve(taken))
@@ -52,7 +52,8 @@ export const UNHEARD_PORT = 1500
 const claim = (of: Slots, slot: number): Promise<Socket | undefined> =>
   new Promise(resolve => {
     const guard = createSocket('udp4').unref()
-    guard.once('error', () => resolve(undefined))
+    // A socket that cannot be bound stays open, and a wait for a row tries thousands.
+    guard.once('error', () => guard.close(() => resolve(undefined)))
     guard.bind({ port: of.guards + slot, address: '127.0.0.1', exclusive: true }, () => resolve(guard))
   })
 
