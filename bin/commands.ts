@@ -142,7 +142,7 @@ const COMMANDS: Readonly<Record<string, Known>> = {
     load: async () => (await import('./export.ts')).exportCommand(),
   },
   calls: {
-    about: 'calls of all projects, or of one',
+    about: 'calls of all projects, or of one, and all that is known of a call',
     load: async () => (await import('./reads.ts')).callsCommand(),
   },
   trunks: {

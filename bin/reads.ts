@@ -1,10 +1,14 @@
 import { Command } from 'commander'
+import { figuresInWords } from '../core/domain/calls/leg-figures.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { listProjectCalls } from '../core/state/calls/call-history.ts'
 import { listFactsOf } from '../core/state/calls/call-list-facts.ts'
+import { legFiguresOf } from '../core/state/calls/media-quality.ts'
+import { findCall } from '../core/state/calls/running-calls.ts'
 import type { Db } from '../core/state/index.ts'
+import { costOfCall } from '../core/state/money/reservations.ts'
 import { print } from './operator-print.ts'
-import { withWholeIds } from './short-ids.ts'
+import { wholeCallSid, withWholeIds } from './short-ids.ts'
 import { withState } from './state.ts'
 
 // Commands that read what the customers have. Whoever can open the database may.
@@ -66,7 +70,45 @@ export const callsCommand = (): Command =>
         project_id: row.project_id,
       }
     })
-  })
+  }).addCommand(showCall())
+
+/** What is known of a call: its sides, its times, how and why it ended, the media of its legs, and its price. */
+const showCall = (): Command =>
+  new Command('show')
+    .description('one call: its times, end, legs and price')
+    .argument('<call_sid>', 'CallSid (CA…), or its first characters')
+    .option('--json', 'as JSON')
+    .action((typed: string, options: { readonly json?: true }) =>
+      withState(async ({ db }) => {
+        const sid = await wholeCallSid(db, typed)
+        const row = await findCall(db, sid)
+        if (!row) throw new StartRefused(`there is no call ${sid}`)
+        const { trunk_name } = (await listFactsOf(db, [row]))(sid)
+        const legs = await legFiguresOf(db, sid)
+        const { price = null } = (await costOfCall(db, sid)) ?? {}
+        const call = {
+          id: sid,
+          from: row.from_number,
+          to: row.to_number,
+          direction: row.direction,
+          status: row.status,
+          reason: row.reason,
+          sip_code: row.sip_code,
+          ended_by: row.ended_by,
+          project_id: row.project_id,
+          trunk: trunk_name,
+          queued_at: row.queued_at,
+          ringing_at: row.ringing_at,
+          answered_at: row.answered_at,
+          ended_at: row.ended_at,
+          pdd_ms: row.pdd_ms,
+          seconds: row.duration_seconds,
+        }
+        if (options.json) return print({ ...call, price, legs }, options)
+        const told = legs.map((leg, at) => [`leg ${at + 1}`, figuresInWords(leg)])
+        print({ ...call, ...Object.fromEntries(told), price: price?.sentence ?? null }, options)
+      }),
+    )
 
 export const trunksCommand = (): Command =>
   listing(new Command('trunks'), 'trunks of all projects, or of one, by their names', (db, options) => {

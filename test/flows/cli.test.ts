@@ -37,12 +37,20 @@ t.test('the strowger command', async t => {
         const { stdout } = await strowger(['ladder', sid.slice(0, 12)])
         return /<-+ INVITE[\s\S]*200 INVITE -+>[\s\S]*<-+ BYE/.test(stdout)
       })
+      const shown = await until('the call is shown with its leg', async () => {
+        const { stdout } = await strowger(['calls', 'show', sid.slice(0, 12)])
+        return stdout.includes('leg 1: ') && stdout
+      })
+      t.match(shown, /^to: \+2348030000008\n/m)
+      t.match(shown, /^leg 1: .* \(called\), RTP with PCM[AU], /m)
+      t.match(shown, /^price: \d+ s.*, free of charge in the sandbox = .*0\.00$/m)
       const replayed = await strowger(['replay', sid.slice(0, 12)])
       t.equal(replayed.code, 0, replayed.stdout + replayed.stderr)
       t.match((await strowger(['call', '+2348030000002'])).stdout, /busy/)
       const [called] = JSON.parse((await strowger(['calls', 'list', '--limit', '1', '--json'])).stdout)
       t.match(called, { to: '+2348030000002', status: 'busy', project_id: w.project_id })
-      t.match(await strowger(['ladder', 'CA00']), { code: 1, stderr: /there is no call CA00/ })
+      for (const words of [['ladder'], ['calls', 'show']])
+        t.match(await strowger([...words, 'CA00']), { code: 1, stderr: /there is no call CA00/ })
     },
   )
 
