@@ -3,7 +3,7 @@ import type { LegFigures } from '../../core/domain/calls/leg-figures.ts'
 import { type CallFacts, standardParameters } from '../../core/domain/calls/parameters.ts'
 import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
 import { shownFacts } from '../../core/domain/calls/typed.ts'
-import { readReasons } from '../../core/domain/sip/values.ts'
+import { COMPLETED_ELSEWHERE, readReasons } from '../../core/domain/sip/values.ts'
 import { type Clock, delay, iso } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { addCallEvent } from '../../core/state/calls/call-events.ts'
@@ -364,13 +364,18 @@ const detectsFirst = ({ machine_detection: detection, send_digits }: CallRequest
 const failureParameters = (failure: DocumentFailure | null): Record<string, string> =>
   failure === null ? {} : { ErrorCode: String(failure.number), ErrorMessage: failure.detail }
 
-/** Returns the causes of a peer's Reason header for the other leg (RFC 3326), without the text: it may name hosts. */
+/**
+ * Returns the causes of a peer's Reason header for the other leg (RFC 3326), without the peer's text, which may name
+ * hosts.
+ */
 export function passedReason(headers: Readonly<Record<string, string>>): string | null {
   const given = headers['reason'] ?? headers['Reason'] ?? ''
   const causes = readReasons(given).filter(({ protocol }) => protocol === 'Q.850' || protocol === 'SIP')
   if (causes.length === 0) return null
   return causes
     .slice(0, 2)
-    .map(({ protocol, cause }) => `${protocol};cause=${cause}`)
+    .map(({ protocol, cause }) =>
+      protocol === 'SIP' && cause === 200 ? COMPLETED_ELSEWHERE : `${protocol};cause=${cause}`,
+    )
     .join(', ')
 }

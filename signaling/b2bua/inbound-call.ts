@@ -1,6 +1,6 @@
 import type { Ending } from '../../core/domain/calls/endings.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
-import { readSeconds } from '../../core/domain/sip/values.ts'
+import { COMPLETED_ELSEWHERE, readSeconds } from '../../core/domain/sip/values.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import type { CallRow } from '../../core/state/calls/running-calls.ts'
 import type { DocumentTarget, Entry } from '../../markup/interpreter/types.ts'
@@ -123,7 +123,7 @@ export class InboundCall extends Call {
 
   /** Another telephone takes the call while its target rings: ends the target's INVITE, and answers the caller. */
   async pickedUp(by: Leg): Promise<void> {
-    void this.#hunt?.end('SIP;cause=200;text="Call completed elsewhere"')
+    void this.#hunt?.end(COMPLETED_ELSEWHERE)
     this.#a.prefer = by
     void this.#stopRinging()
     await this.#a.answer()

@@ -1,3 +1,4 @@
+import { Peer, reply, starts } from '../conformance/edge/peer.ts'
 import { tone, wavBytes } from '../support/audio.ts'
 import t from '../support/harness/index.ts'
 import { openPhone, registerPhone } from '../support/phone.ts'
@@ -252,13 +253,18 @@ t.test('verbs that bridge calls', async t => {
   await t.test('several Numbers ring at once: the first to answer is bridged, the others are cancelled', async t => {
     const [first, second, third] = [town.someone(), town.someone(), town.someone()]
     const callback = `statusCallback="${url}/rung" statusCallbackEvent="completed"`
+    const ringing = await Peer.open(t, far.address)
     const line = await town.callIn(
       doc(
         `<Dial ${from} action="${url}/rung-done">${[first, second, third]
           .map(number => `<Number ${callback}>${number}</Number>`)
-          .join('')}</Dial>`,
+          .join('')}<Sip>sip:slow@${far.address}:${ringing.port}</Sip></Dial>`,
       ),
     )
+    const answer = (asked: string, status: number): void =>
+      ringing.send(reply(asked, status, 'slow', '', ringing.port), w.sip.port)
+    const invite = await ringing.next(starts('INVITE'))
+    answer(invite, 180)
     const [busy, slow, quick] = [await far.incoming(first), await far.incoming(second), await far.incoming(third)]
     slow.ring()
     quick.ring()
@@ -266,6 +272,11 @@ t.test('verbs that bridge calls', async t => {
     await until('the busy one is told', () => all('/rung').length === 1)
     await quick.answer()
     t.equal(await slow.over(), 'cancelled')
+    const cancel = await ringing.next(starts('CANCEL'))
+    // Without this a telephone lists a missed call (RFC 3326 §3.1).
+    t.match(cancel, /^Reason: SIP;cause=200;text="Call completed elsewhere", Q\.850;cause=26\r$/m)
+    answer(cancel, 200)
+    answer(invite, 487)
     const stop = quick.hum(500)
     await line.hears(500)
     await stop()

@@ -1,5 +1,6 @@
 import type { Reason } from '../reasons/index.ts'
 import { outcomeOf } from '../routing/index.ts'
+import { COMPLETED_ELSEWHERE } from '../sip/values.ts'
 
 /**
  * Maps the cause of a call's end to the call's status and the SIP code (design section 4, voice-compat.md section 6).
@@ -110,12 +111,7 @@ export function ending(facts: EndFacts): Ending {
     facts.cause === 'refused' ? outcomeOf({ kind: 'response', code: facts.sip_code ?? own.sip_code }) : null
   const reason = facts.reason !== undefined ? facts.reason : (by_answer?.reason ?? own.reason)
   const { ended_by } = own
-  const bye_reason =
-    own.q850 !== null
-      ? `Q.850;cause=${own.q850}`
-      : reason !== null
-        ? `X-Strowger;cause=${own.sip_code};text="${reason}"`
-        : null
+  const bye_reason = byeReason(own, reason, facts.cause)
   if (facts.answered) {
     const quiet = facts.cause === 'caller_hung_up' || facts.cause === 'called_hung_up' || facts.cause === 'api'
     return { status: 'completed', sip_code: 200, reason: quiet ? null : reason, ended_by, bye_reason }
@@ -127,4 +123,10 @@ export function ending(facts: EndFacts): Ending {
     ended_by,
     bye_reason,
   }
+}
+
+function byeReason(own: Row, reason: Reason | null, cause: Cause): string | null {
+  if (own.q850 === null) return reason === null ? null : `X-Strowger;cause=${own.sip_code};text="${reason}"`
+  const q850 = `Q.850;cause=${own.q850}`
+  return cause === 'lost' ? `${COMPLETED_ELSEWHERE}, ${q850}` : q850
 }

@@ -84,6 +84,12 @@ interface Reason {
 
 const MAX_REASONS = 8
 
+/**
+ * The Reason of a CANCEL when another telephone has taken the call, with the text of RFC 3326 §3.1. Telephones list a
+ * missed call without it; some look for the text, others for the cause.
+ */
+export const COMPLETED_ELSEWHERE = 'SIP;cause=200;text="Call completed elsewhere"'
+
 /** Reads the protocols and causes of Reason (RFC 3326 §2), without their texts, which may name hosts. */
 export const readReasons = (text: Text): Reason[] =>
   splitList((text ?? '').slice(0, 2048))

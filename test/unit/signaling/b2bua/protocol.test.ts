@@ -78,6 +78,10 @@ t.test('a key is read from both INFO body types, and anything else is not a key'
 t.test('the causes of a Reason header pass to the other leg, and its text does not', async t => {
   t.equal(passedReason({ reason: 'Q.850;cause=17;text="at 10.0.0.1"' }), 'Q.850;cause=17')
   t.equal(passedReason({ reason: 'SIP ;cause=486, q.850; cause=17' }), 'SIP;cause=486, Q.850;cause=17')
+  t.equal(
+    passedReason({ reason: 'SIP;cause=200;text="taken at 10.0.0.1", Q.850;cause=26' }),
+    'SIP;cause=200;text="Call completed elsewhere", Q.850;cause=26',
+  )
   t.equal(passedReason({ reason: 'X-Evil;cause=1' }), null)
   t.equal(passedReason({}), null)
 })
