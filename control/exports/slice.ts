@@ -1,6 +1,7 @@
 import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync, openSync, statfsSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { lostCore } from '../../core/runtime/back-seat.ts'
 import type { HistoryFilter } from '../../core/state/calls/call-history.ts'
 import { readCallLines } from '../../core/state/calls/call-lines.ts'
 import type { RowReader } from '../../core/state/index.ts'
@@ -44,12 +45,13 @@ export type SliceOutcome =
 
 /** Rows of one read. They bound the memory, and how long a read keeps the log of the store from being cut. */
 const READ_ROWS = 1000
-/** Rows of one read beside calls: each call that is set up waits for some of its 2 ms at most. */
-const PACED_READ_ROWS = 250
+/** Rows of one read beside calls: it takes less than a millisecond, and then looks whether a call is set up. */
+const PACED_READ_ROWS = 100
 /** Positions of one read where most calls do not match. */
 const MAX_READ_POSITIONS = 50_000
 /** Reads of one slice, however few rows they find. */
 const SLICE_READS = 400
+const PACED_SLICE_READS = 1000
 /** A read takes 2 to 15 ms. */
 const STARVED_MS = 2000
 /** Space of the disk that exports leave to the platform. */
@@ -76,13 +78,14 @@ export async function writeSlice(reader: RowReader, slice: Slice): Promise<Slice
     }
     if (bytes === 0) add(Buffer.from(lines.head))
     const { rows_a_second } = slice
-    const limit = Math.min(rows_a_second === null ? READ_ROWS : PACED_READ_ROWS, slice.max_rows)
+    const paced = rows_a_second !== null
+    const limit = Math.min(paced ? PACED_READ_ROWS : READ_ROWS, slice.max_rows)
+    const most_reads = paced ? PACED_SLICE_READS : SLICE_READS
     let span = limit
     const enough = rows + slice.max_rows
     let starved = false
-    const surroundings = { written: () => reader.written(), wait: setTimeout, now_ms: () => performance.now() }
-    const pace = rows_a_second === null ? null : createPace(rows_a_second, surroundings)
-    for (let reads = 0; reads < SLICE_READS && rows < enough && after_position < last_position && !starved; reads++) {
+    const pace = paced ? createPace(rows_a_second, surroundings(reader)) : null
+    for (let reads = 0; reads < most_reads && rows < enough && after_position < last_position && !starved; reads++) {
       const begun_ms = performance.now()
       const last = Math.min(after_position + span, last_position)
       const found = await readCallLines(reader, lines, of, { after: after_position, last, limit })
@@ -103,4 +106,15 @@ export async function writeSlice(reader: RowReader, slice: Slice): Promise<Slice
   } finally {
     closeSync(file)
   }
+}
+
+/** Calls show by their commits, and earlier by their processes, which take the core from a thread on the back seat. */
+function surroundings(reader: RowReader) {
+  const lost = lostCore()
+  const disturbed = (): boolean => {
+    // Both are asked each time: each tells what was since it was asked last.
+    const [written, taken] = [reader.written(), lost()]
+    return written || taken
+  }
+  return { disturbed, wait: setTimeout, now_ms: () => performance.now() }
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readlinkSync } from 'node:fs'
+import { readFileSync, readlinkSync } from 'node:fs'
 
 /** Where Debian and others have chrt(1) of util-linux. */
 export const CHRT = '/usr/bin/chrt'
@@ -17,5 +17,27 @@ export function takeBackSeat(chrt: string): boolean {
     return true
   } catch {
     return false
+  }
+}
+
+/**
+ * Returns a function by which a thread asks whether another one took its core from it since it asked last
+ * (`nonvoluntary_ctxt_switches` of proc(5)). False where the system does not tell.
+ */
+export function lostCore(): () => boolean {
+  let counted = switches()
+  return () => {
+    const before = counted
+    counted = switches()
+    return counted !== before
+  }
+}
+
+function switches(): number {
+  try {
+    const status = readFileSync('/proc/thread-self/status', 'utf8')
+    return Number(/^nonvoluntary_ctxt_switches:\s+(\d+)/m.exec(status)?.[1] ?? 0)
+  } catch {
+    return 0
   }
 }

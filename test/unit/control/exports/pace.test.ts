@@ -30,7 +30,7 @@ async function simulated({ read_ms, calls_every_ms, set_up_ms, found = ROWS }: M
     wait: async (ms: number) => {
       now_ms += ms
     },
-    written() {
+    disturbed() {
       let wrote = false
       for (; looked_ms < now_ms; looked_ms++) wrote ||= writes(looked_ms)
       return wrote
