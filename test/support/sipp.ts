@@ -297,6 +297,7 @@ From: <sip:[from]@[local_ip]:[local_port]>;tag=[pid]peer[call_number]
 To: <sip:[service]@[remote_ip]:[remote_port]>
 Call-ID: [call_id]
 CSeq: 1 CANCEL
+Reason: SIP;cause=200;text="Call completed elsewhere"
 Max-Forwards: 70
 Content-Length: 0
 `)}</send>`,
