@@ -85,7 +85,7 @@ export abstract class Call implements ScriptedCall {
   /** The current legs. */
   protected abstract legs(): Leg[]
   /** Stops hunts, scripts and children: everything except legs. */
-  protected abstract stop(bye_reason: string | null): void
+  protected abstract stop(bye_reason: string | null, headers: Readonly<Record<string, string>>): void
   /** How the call ends when this leg's peer hangs up. */
   protected abstract hungUp(leg: Leg): 'caller_hung_up' | 'called_hung_up'
   /** Codecs and packet counts of both legs, for the CDR. */
@@ -318,7 +318,7 @@ export abstract class Call implements ScriptedCall {
     const legs = this.legs()
     const bye_reason = passedReason(headers) ?? final.bye_reason
     this.pairing.unpair()?.call.partnerLeft(headers)
-    this.stop(bye_reason)
+    this.stop(bye_reason, headers)
     this.#settle()
     await Promise.all(legs.map(leg => leg.end(bye_reason)))
     this.tellAnswer({})

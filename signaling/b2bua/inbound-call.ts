@@ -153,8 +153,8 @@ export class InboundCall extends Call {
     return legs
   }
 
-  protected stop(bye_reason: string | null): void {
-    this.#script?.legEnded()
+  protected stop(bye_reason: string | null, headers: Readonly<Record<string, string>>): void {
+    this.#script?.legEnded(headers)
     this.#earlySilence?.cancel()
     void this.#hunt?.end(bye_reason)
   }

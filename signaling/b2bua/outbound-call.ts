@@ -120,8 +120,8 @@ export class OutboundCall extends Call {
     return this.#leg ? [this.#leg] : []
   }
 
-  protected stop(bye_reason: string | null): void {
-    this.#script?.legEnded()
+  protected stop(bye_reason: string | null, headers: Readonly<Record<string, string>>): void {
+    this.#script?.legEnded(headers)
     void this.#hunt?.end(bye_reason)
   }
 

@@ -46,8 +46,8 @@ export interface CallScript {
   referred(leg: 'self', request: InboundRequest): void
   /** A NOTIFY about a REFER of ours; the script answers it. */
   notified(request: InboundRequest): void
-  /** The leg has ended. The script may still make a last request. */
-  legEnded(): void
+  /** The leg has ended. The script may still make a last request. `headers`: a Reason header of who ended it. */
+  legEnded(headers: Readonly<Record<string, string>>): void
   /** Stops the script at once. */
   drop(): void
 }

@@ -122,9 +122,9 @@ export class ApplicationCall extends Call {
     return [this.#near, this.#far]
   }
 
-  protected stop(): void {
-    this.#whisper?.legEnded()
-    this.#script?.legEnded()
+  protected stop(_reason: string | null, headers: Readonly<Record<string, string>>): void {
+    this.#whisper?.legEnded(headers)
+    this.#script?.legEnded(headers)
   }
 
   protected hungUp(): 'called_hung_up' {

@@ -92,9 +92,9 @@ export class CallToApplication extends Call {
     return []
   }
 
-  protected stop(): void {
-    this.#script?.legEnded()
-    void this.#far?.end({ cause: 'caller_hung_up' })
+  protected stop(_reason: string | null, headers: Readonly<Record<string, string>>): void {
+    this.#script?.legEnded(headers)
+    void this.#far?.end({ cause: 'caller_hung_up', headers })
   }
 
   protected hungUp(): 'called_hung_up' {

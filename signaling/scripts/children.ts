@@ -41,6 +41,7 @@ export class Children {
   readonly #children = new Map<string, Child>()
   #bridged: string | null = null
   #country: string | null = null
+  #callerGave: Readonly<Record<string, string>> = {}
 
   constructor(script: RunningScript, emit: (event: Event) => void) {
     this.#script = script
@@ -73,7 +74,12 @@ export class Children {
     const child = this.#children.get(name)
     if (!child || child.ended) return
     child.wanted = cause
-    void child.call?.end({ cause: END_CAUSES[cause] })
+    this.#stop(child, cause)
+  }
+
+  /** The caller has left. The children that ring are told why, if the caller gave a Reason (RFC 3326). */
+  callerLeft(headers: Readonly<Record<string, string>>): void {
+    this.#callerGave = headers
   }
 
   relayEarly(name: string): void {
@@ -225,7 +231,11 @@ export class Children {
       return { refused: { sip_code: 500, number: null, detail: 'internal' } }
     })
     if (placed && 'refused' in placed) return this.#refused(child, placed.refused)
-    if (child.wanted !== null) void child.call?.end({ cause: END_CAUSES[child.wanted] })
+    if (child.wanted !== null) this.#stop(child, child.wanted)
+  }
+
+  #stop({ call }: Child, cause: EndChild['cause']): void {
+    void call?.end({ cause: END_CAUSES[cause], headers: cause === 'canceled' ? this.#callerGave : {} })
   }
 
   #detect({ call, command }: Child, leg: Leg): void {

@@ -161,9 +161,10 @@ export class Script implements CallScript {
   }
 
   /** The leg has ended, for any reason. The run may still make a last request. */
-  legEnded(): void {
+  legEnded(headers: Readonly<Record<string, string>>): void {
     if (this.#gone) return
     this.#gone = true
+    this.#children.callerLeft(headers)
     this.waiting.end()
     // Emit this before the streams end: a Connect whose stream ends first would continue with its action.
     this.emit({ type: 'hangup' })

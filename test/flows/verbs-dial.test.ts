@@ -289,6 +289,21 @@ t.test('verbs that bridge calls', async t => {
     t.same(ends, { [first]: 'busy', [second]: 'canceled', [third]: 'completed' })
   })
 
+  await t.test('a caller who left because another telephone answered: who rings by Dial is told so', async t => {
+    const ringing = await Peer.open(t, far.address)
+    const line = await town.callIn(
+      doc(`<Play>${url}/900.wav</Play><Dial ${from}><Sip>sip:slow@${far.address}:${ringing.port}</Sip></Dial>`),
+    )
+    const invite = await ringing.next(starts('INVITE'))
+    ringing.send(reply(invite, 180, 'slow', '', ringing.port), w.sip.port)
+    line.call?.hangUp({ headers: { Reason: 'SIP;cause=200;text="it rang at 10.0.0.9"' } })
+    const cancel = await ringing.next(starts('CANCEL'))
+    t.match(cancel, /^Reason: SIP;cause=200;text="Call completed elsewhere"\r$/m, 'without the text of the caller')
+    ringing.send(reply(cancel, 200, 'slow', '', ringing.port), w.sip.port)
+    ringing.send(reply(invite, 487, 'slow', '', ringing.port), w.sip.port)
+    await line.over()
+  })
+
   await t.test('Dial and a call of the API to an application’s own number stay on the platform', async t => {
     const own = w.numbers[4] ?? ''
     await w.routeToApplication(own, `${url}/own`)

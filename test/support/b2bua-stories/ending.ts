@@ -161,7 +161,7 @@ export const ENDING: readonly Story[] = [
       answerInvite(487, 'Request Terminated'),
       receive.request('ACK'),
     ],
-    atTarget: /^CANCEL[^]*Reason: SIP;cause=200;text="Call completed elsewhere"/m,
+    atTarget: /^CANCEL [\s\S]*\nReason: SIP;cause=200;text="Call completed elsewhere"/m,
     row: { status: 'canceled', ended_by: 'caller' },
   },
   {
