@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findingsHere } from './lock-file.mjs'
+import { FILES as DRIVER_FILES, isInstalled, makeDriver } from './setup/database-driver.mjs'
 import { packagesOfBuilds, packagesOfRunning } from './setup/needed-packages.mjs'
 import { hasStamp, isDone, replaceFile, runSteps } from './setup/steps.mjs'
 import { installing, machineAt, missingPackages } from './setup/system-packages.mjs'
@@ -39,6 +40,13 @@ const LOCKED = JSON.stringify(
   Object.entries(lock.packages).map(([path, { version, integrity }]) => [path, version, integrity]),
 )
 
+/** Checks the lock file before npm fetches any of its packages. */
+function checkLock() {
+  const found = findingsHere()
+  if (found.length > 0) throw new Error(`package-lock.json cannot be trusted:\n  ${found.join('\n  ')}`)
+}
+const FETCHED_AGAIN = 'When the registry could not be reached, run the same command again: complete downloads are kept.'
+
 /**
  * Installs these packages by `npm ci`; after an installation that ended well, `npm install` adds and removes only what
  * differs, so a platform that runs from this folder keeps its files while `npm test` adds the packages of the tests.
@@ -49,14 +57,13 @@ const npmPackages = ({ stamp, needed, options }) => ({
   outputs: Object.keys(needed).map(name => `node_modules/${name}/package.json`),
   stamp,
   work: async (run, finished) => {
-    // Checks the lock file before npm installs any of its packages. No package may run a script (decision 0710).
-    const found = findingsHere()
-    if (found.length > 0) throw new Error(`package-lock.json cannot be trusted:\n  ${found.join('\n  ')}`)
+    checkLock()
     const command = finished || STAMPS.some(existsSync) ? ['install', '--no-save'] : ['ci']
     for (const other of STAMPS) rmSync(other, { force: true })
+    // No package may run a script (decision 0710).
     await run('npm', [...command, ...options, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
   },
-  remedy: 'When the registry could not be reached, run the same command again: complete downloads are kept.',
+  remedy: FETCHED_AGAIN,
 })
 const start_packages = npmPackages({
   stamp: START_STAMP,
@@ -86,23 +93,32 @@ const MEMORY = 'A compiler that ends without a message mostly lacks memory: two 
 
 /** The C and C++ parts. They are not compiled again when npm replaces node_modules. */
 const SQLITE = 'native/sqlite/build/Release/better_sqlite3.node'
-const PLACE = 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'
+const DRIVER = 'node_modules/better-sqlite3'
+const PLACE = `${DRIVER}/build/Release/better_sqlite3.node`
+/** Asked once, at the start: npm writes there meanwhile. */
+const driver_installed = isInstalled(DRIVER, lock.packages[DRIVER])
 const database_driver = {
   name: 'database driver',
-  needs: ['npm packages', 'system packages'],
-  inputs: () => [
-    'native/sqlite/binding.gyp',
-    'native/sqlite/object-wrap.h',
-    lock.packages['node_modules/better-sqlite3'].integrity,
-  ],
+  // npm could replace an installed package while it is compiled. Otherwise the longest step waits for no other package.
+  needs: [...(driver_installed ? ['npm packages'] : []), 'system packages'],
+  inputs: () => [...DRIVER_FILES, lock.packages[DRIVER].integrity],
   outputs: [SQLITE],
   stamp: 'native/sqlite/build/.stamp',
   work: async run => {
-    await compile(run, 'native/sqlite')
-    for (const name of readdirSync(dirname(SQLITE)))
-      if (!SQLITE.endsWith(name)) rmSync(join(dirname(SQLITE), name), { recursive: true })
+    checkLock()
+    rmSync('native/sqlite/build', { recursive: true, force: true })
+    mkdirSync(dirname(SQLITE), { recursive: true })
+    await makeDriver({
+      run,
+      path: DRIVER,
+      entry: lock.packages[DRIVER],
+      installed: driver_installed,
+      work: 'build/database-driver',
+      compile: folder => compile(run, folder),
+      take: made => replaceFile(made, SQLITE),
+    })
   },
-  remedy: MEMORY,
+  remedy: `${FETCHED_AGAIN} ${MEMORY}`,
 }
 /** SQLite is one file, and takes a core as long as all else takes the other. So the rest leaves it that core. */
 const gives_way = !isDone(database_driver)
@@ -125,7 +141,7 @@ const native = [
 ]
 const driver_in_place = {
   name: 'database driver in its package',
-  needs: ['database driver'],
+  needs: ['database driver', 'npm packages'],
   inputs: () => ['native/sqlite/build/.stamp'],
   outputs: [PLACE],
   stamp: `${dirname(PLACE)}/.stamp`,
