@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findingsHere } from './lock-file.mjs'
-import { FILES as DRIVER_FILES, isInstalled, makeDriver } from './setup/database-driver.mjs'
+import { DRIVER_FILES, isInstalled, makeDriver } from './setup/database-driver.mjs'
 import { packagesOfBuilds, packagesOfRunning } from './setup/needed-packages.mjs'
 import { hasStamp, isDone, replaceFile, runSteps } from './setup/steps.mjs'
 import { installing, machineAt, missingPackages } from './setup/system-packages.mjs'

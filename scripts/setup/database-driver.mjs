@@ -6,7 +6,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 
 /** What binding.gyp compiles, which expects the package in the node_modules of the folder that is two above its own. */
 const PART = 'native/sqlite'
-export const FILES = ['binding.gyp', 'object-wrap.h'].map(name => join(PART, name))
+export const DRIVER_FILES = ['binding.gyp', 'object-wrap.h'].map(name => join(PART, name))
 
 /** Tells whether a package of this path and version is in the tree. An npm that was killed leaves half a file, too. */
 export function isInstalled(path, { version }) {
@@ -16,8 +16,8 @@ export function isInstalled(path, { version }) {
   return found === version
 }
 
-/** Fetches a package by the settings and the cache of npm, refuses other bytes than those of the lock file, and unpacks it. */
-export async function unpackPackage(run, path, { version, integrity }, folder) {
+/** Fetches a package by npm, with its settings and cache, refuses other bytes than the lock file's, and unpacks it. */
+async function unpackPackage(run, path, { version, integrity }, folder) {
   const name = basename(path)
   mkdirSync(folder, { recursive: true })
   const options = ['--ignore-scripts', '--loglevel=error', '--pack-destination', folder]
@@ -43,7 +43,7 @@ export async function makeDriver({ run, path, entry, installed, work, compile, t
   mkdirSync(dirname(source), { recursive: true })
   if (installed) symlinkSync(resolve(path), source)
   else await unpackPackage(run, path, entry, source)
-  for (const file of FILES) cpSync(file, join(work, file), { recursive: true })
+  for (const file of DRIVER_FILES) cpSync(file, join(work, file), { recursive: true })
   await compile(join(work, PART))
   take(join(work, PART, 'build/Release/better_sqlite3.node'))
   rmSync(work, { recursive: true })
