@@ -52,7 +52,7 @@ const MAX_READ_POSITIONS = 50_000
 /** Reads of one slice, however few rows they find. */
 const SLICE_READS = 400
 const PACED_SLICE_READS = 1000
-/** A read takes 2 to 15 ms. */
+/** A read takes 1 to 15 ms. */
 const STARVED_MS = 2000
 /** Space of the disk that exports leave to the platform. */
 const SPARE_BYTES = 256 * 1024 * 1024
