@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { lostCore } from '../../core/runtime/back-seat.ts'
 import type { HistoryFilter } from '../../core/state/calls/call-history.ts'
-import { readCallLines } from '../../core/state/calls/call-lines.ts'
+import { callLines } from '../../core/state/calls/call-lines.ts'
 import type { RowReader } from '../../core/state/index.ts'
 import type { LineFormat } from './columns.ts'
 import { createPace } from './pace.ts'
@@ -71,7 +71,7 @@ export async function writeSlice(reader: RowReader, slice: Slice): Promise<Slice
     const whole = fstatSync(file).size >= slice.bytes
     let { after_position, rows, bytes } = whole ? slice : { after_position: slice.first_position, rows: 0, bytes: 0 }
     ftruncateSync(file, bytes)
-    const of = project_id === null ? filter : { ...filter, project_id }
+    const read = callLines(reader, lines, project_id === null ? filter : { ...filter, project_id })
     const add = (text: Uint8Array): void => {
       for (let written = 0; written < text.length; ) written += writeSync(file, text, written)
       bytes += text.length
@@ -88,7 +88,7 @@ export async function writeSlice(reader: RowReader, slice: Slice): Promise<Slice
     for (let reads = 0; reads < most_reads && rows < enough && after_position < last_position && !starved; reads++) {
       const begun_ms = performance.now()
       const last = Math.min(after_position + span, last_position)
-      const found = await readCallLines(reader, lines, of, { after: after_position, last, limit })
+      const found = await read({ after: after_position, last, limit })
       if (bytes + found.text.length > slice.max_bytes) return { failed: 'The exports have reached their quota.' }
       add(found.text)
       rows += found.rows

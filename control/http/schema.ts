@@ -86,12 +86,11 @@ export const Role = oneOf('org:admin', 'org:engineer', 'org:billing', 'org:viewe
 export const Transport = oneOf('udp', 'tcp', 'tls')
 /** Which hosts a 3xx may send a call to: none, the one that was called, or any target of the same trunk or carrier. */
 export const Redirects = oneOf('off', 'same_host', 'listed')
+/** A user name, without these characters (of a pattern), white space and what deceives. */
+export const userName = (without: string) =>
+  Type.String({ minLength: 1, maxLength: 120, pattern: `^[^\\s${without}\\u200c\\u200d${DECEIVING}]+$` })
 /** A user name for digest authentication (RFC 7616), without a colon. */
-export const DigestUsername = Type.String({
-  minLength: 1,
-  maxLength: 120,
-  pattern: `^[^\\s:<>"\\\\\\u200c\\u200d${DECEIVING}]+$`,
-})
+export const DigestUsername = userName(':<>"\\\\')
 export const DigestPassword = Type.String({ minLength: 1, maxLength: 256 })
 /** A calendar date, `YYYY-MM-DD`. */
 export const Day = Type.String({ format: 'date' })

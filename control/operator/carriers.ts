@@ -5,7 +5,6 @@ import {
   planCarriers,
   planChange,
 } from '../../core/domain/carriers/plan.ts'
-import { DECEIVING } from '../../core/domain/text/visible.ts'
 import { seal } from '../../core/runtime/secrets.ts'
 import {
   type Carrier,
@@ -32,6 +31,7 @@ import {
   type TObject,
   Transport,
   Type,
+  userName,
 } from '../http/schema.ts'
 import type { FieldError } from '../http/validate.ts'
 import {
@@ -51,7 +51,7 @@ import { route } from './route.ts'
 
 const MAX_CARRIERS = 1000
 
-const RegistrationUser = Type.String({ pattern: `^[^\\s@:;<>"\\u200c\\u200d${DECEIVING}]{1,120}$` })
+const RegistrationUser = userName('@:;<>"')
 const RegistrationRequest = input('CarrierRegistrationRequest', {
   registrar: Type.String({ maxLength: 255, pattern: '^[sS][iI][pP]:[^@\\s;?<>"]+$' }),
   username: RegistrationUser,

@@ -103,6 +103,15 @@ export type TextRule = 'csv_cell' | 'json_string'
 /** Returns an expression of the text that a rule makes of the text `value`; null of null. */
 export type WriteText = (rule: TextRule, value: Expression<string | null>) => RawBuilder<string | null>
 
+/** The rows of the positions `after` (not included) to `last` (included), at most `limit` of them. */
+export interface RowRange {
+  readonly after: number
+  readonly last: number
+  readonly limit: number
+}
+/** Where the values of a range stand in a query. */
+export type RangePlaces = { readonly [name in keyof RowRange]: Expression<number> }
+
 /** The lines of rows, one after the other. */
 export interface Lines {
   readonly rows: number
@@ -117,10 +126,17 @@ export interface Lines {
  * costs more than the read. It writes nothing. That of SQLite blocks its thread.
  */
 export interface RowReader {
-  /** Reads a query of two columns: a `position`, by which it is ordered, and a `line`. @throws StateError */
+  /**
+   * Compiles a query of two columns: a `position`, by which it is ordered, and a `line`. Returns what reads a range by
+   * it. Both throw StateError.
+   */
   lines(
-    query: (db: Kysely<Schema>, write: WriteText) => Compilable<{ readonly position: number; readonly line: string }>,
-  ): Promise<Lines>
+    query: (
+      db: Kysely<Schema>,
+      write: WriteText,
+      range: RangePlaces,
+    ) => Compilable<{ readonly position: number; readonly line: string }>,
+  ): (range: RowRange) => Promise<Lines>
   /** Reports whether another connection has committed since it was asked last; false where the store cannot tell. */
   written(): boolean
   close(): Promise<void>

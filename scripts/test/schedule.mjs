@@ -27,9 +27,9 @@ export const givesWay = ({ files, expected_ms, expected_cpu_ms = expected_ms }) 
 
 /**
  * Returns the first of the waiting groups, which are sorted, that may start beside the running ones; undefined when
- * none may. `idle` is the part of the machine that nobody uses. `room` is the part that live calls could have: the idle
- * one, and that of work with a lower priority. One live group on each core always fits. One group of other files always
- * runs, and more while the expected times or the machine say that there is room.
+ * none may. `idle` is the unused part of the machine. `room` is the idle part and the part that work of a lower priority
+ * uses: live calls can have both. One live group on each core always fits. One group of other files always runs, and
+ * more while the expected times or the machine say that there is room.
  */
 export function nextGroup(waiting, running, { cores, room, idle, now = Date.now() }) {
   if (running.length >= cores * MOST_PER_CORE) return undefined

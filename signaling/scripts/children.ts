@@ -77,7 +77,7 @@ export class Children {
     this.#stop(child, cause)
   }
 
-  /** The caller has left. The children that ring are told why, if the caller gave a Reason (RFC 3326). */
+  /** Keeps the Reason header of a caller who leaves (RFC 3326). The CANCEL to each ringing child has its causes. */
   callerLeft(headers: Readonly<Record<string, string>>): void {
     this.#callerGave = headers
   }

@@ -357,14 +357,16 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     // Signaling is late, so that the recording begins in another second than the one in which it is asked for.
     const signaling = w.pid('signaling')
     process.kill(signaling, 'SIGSTOP')
-    const { sid, startTime: asked_at } = await client
-      .calls(first.sid)
-      .recordings.create({
+    const asked = async () => {
+      const made = await client.calls(first.sid).recordings.create({
         recordingChannels: 'dual',
         recordingStatusCallback: callback,
         recordingStatusCallbackEvent: events,
       })
-      .finally(() => setTimeout(() => process.kill(signaling, 'SIGCONT'), 1100))
+      await until('that second is over', () => Date.now() >= made.startTime.getTime() + 1000)
+      return made
+    }
+    const { sid, startTime: asked_at } = await asked().finally(() => process.kill(signaling, 'SIGCONT'))
     const told = (status: string) =>
       until(`it is ${status}`, () => all('/taped').find(fields => fields['RecordingStatus'] === status))
     await told('in-progress')

@@ -289,7 +289,7 @@ t.test('verbs that bridge calls', async t => {
     t.same(ends, { [first]: 'busy', [second]: 'canceled', [third]: 'completed' })
   })
 
-  await t.test('a caller who left because another telephone answered: who rings by Dial is told so', async t => {
+  await t.test('the CANCEL of a Dial says that another telephone answered, when the caller’s BYE says so', async t => {
     const ringing = await Peer.open(t, far.address)
     const line = await town.callIn(
       doc(`<Play>${url}/900.wav</Play><Dial ${from}><Sip>sip:slow@${far.address}:${ringing.port}</Sip></Dial>`),

@@ -1,5 +1,5 @@
 import { type AliasableExpression, type Expression, type ExpressionBuilder, sql } from 'kysely'
-import type { Lines, RowReader, TextRule, WriteText } from '../port.ts'
+import type { Lines, RowRange, RowReader, TextRule, WriteText } from '../port.ts'
 import type { Value } from '../procedures/query.ts'
 import type { Schema } from '../schema/index.ts'
 import { type HistoryFilter, matches } from './call-history.ts'
@@ -69,16 +69,15 @@ function textOf(value: Expression<Value>, write: LineField['write'], written: Wr
 }
 
 /**
- * Reads ended calls with their record and money in order of position, `after` (not included) to `last` (included), as
- * a line each: its fields, and `end`.
+ * Returns what reads ended calls with their record and money in order of position, as a line each: its fields, and
+ * `end`.
  */
-export const readCallLines = (
+export const callLines = (
   reader: RowReader,
   { fields, end }: { readonly fields: readonly LineField[]; readonly end: string },
   filter: HistoryFilter & { readonly project_id?: string },
-  range: { readonly after: number; readonly last: number; readonly limit: number },
-): Promise<Lines> =>
-  reader.lines((db, written) =>
+): ((range: RowRange) => Promise<Lines>) =>
+  reader.lines((db, written, range) =>
     db
       .selectFrom('call')
       .leftJoin('reservation', 'reservation.call_sid', 'call.sid')

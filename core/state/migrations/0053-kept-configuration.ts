@@ -11,7 +11,7 @@ const TABLES = [
 const CONTAINMENT = 'insert or delete or update of project_id, trunk_id, prefix, starts_at, expires_at, released_at'
 
 /**
- * On PostgreSQL, triggers record each change of the configuration, whoever makes it. A process keeps what it has read
+ * On PostgreSQL, triggers record each change of the configuration, also one by psql. A process keeps what it has read
  * until the next change. A transaction records one change, because thousands of versions of one row would be slow. On
  * SQLite, processes tell each other of changes.
  */

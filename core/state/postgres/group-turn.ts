@@ -253,7 +253,7 @@ const TOO_FEW_CHANGED = '22012'
 
 /**
  * Returns a write that fails on the server when it changes fewer rows than its last value says. The server then skips
- * what travels with it, such as the commit. After the commit nobody could undo the turn.
+ * the statements after it in the same message. One of them may be the commit, which cannot be undone.
  */
 const orFails = (sql: string): string =>
   withNumbers(`with changed as (${sql} returning 1) select 1 / (count(*) >= ?)::int from changed`)

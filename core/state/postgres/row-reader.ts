@@ -1,3 +1,4 @@
+import { compiledForRanges } from '../maintenance/row-ranges.ts'
 import type { RowReader } from '../port.ts'
 import { postgresCompiler } from './engine.ts'
 import { poolOf } from './store.ts'
@@ -10,15 +11,17 @@ const CONNECTION_MS = 5000
 export function openPostgresRows(database_url: string): RowReader {
   const pool = poolOf(database_url, { size: 1 })
   return {
-    async lines(query) {
-      const { sql, parameters } = query(postgresCompiler, postgresText).compile()
-      const [[rows = 0, last_position = null, text = null] = []] = await pool.use(CONNECTION_MS, link =>
-        link.rows(joined(sql), parameters),
-      )
-      return {
-        rows: Number(rows),
-        last_position: last_position as number | null,
-        text: Buffer.from(String(text ?? '')),
+    lines(query) {
+      const { sql, valuesOf } = compiledForRanges(range => query(postgresCompiler, postgresText, range))
+      return async range => {
+        const [[rows = 0, last_position = null, text = null] = []] = await pool.use(CONNECTION_MS, link =>
+          link.rows(joined(sql), valuesOf(range)),
+        )
+        return {
+          rows: Number(rows),
+          last_position: last_position as number | null,
+          text: Buffer.from(String(text ?? '')),
+        }
       }
     },
     written: () => false,

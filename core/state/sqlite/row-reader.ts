@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Statement } from 'better-sqlite3'
+import { compiledForRanges } from '../maintenance/row-ranges.ts'
 import type { RowReader } from '../port.ts'
 import { compiler } from './compiler.ts'
 import { stateErrorOf } from './errors.ts'
@@ -27,17 +27,15 @@ export function openSqliteRows({ data_dir, cache_kib, reads_wait }: Options): Ro
   defineTextRules(database)
   const version = database.prepare('pragma data_version').pluck()
   let seen = version.get()
-  let kept: { readonly sql: string; readonly statement: Statement } | null = null
   return {
-    async lines(query) {
-      const { sql, parameters } = query(compiler, sqliteText).compile()
-      if (wait !== null) Atomics.wait(wait, 0, 1, WAITS_MS)
-      try {
-        if (kept?.sql !== sql) kept = { sql, statement: database.prepare(joined(sql)).raw() }
-        const [rows, last_position, text] = kept.statement.get(...parameters) as [number, number | null, Buffer | null]
+    lines(query) {
+      const { sql, valuesOf } = compiledForRanges(range => query(compiler, sqliteText, range))
+      const statement = orStateError(() => database.prepare(joined(sql)).raw())
+      return async range => {
+        if (wait !== null) Atomics.wait(wait, 0, 1, WAITS_MS)
+        const row = orStateError(() => statement.get(...valuesOf(range)))
+        const [rows, last_position, text] = row as [number, number | null, Buffer | null]
         return { rows, last_position, text: text ?? Buffer.alloc(0) }
-      } catch (error) {
-        throw stateErrorOf(error)
       }
     },
     written() {
@@ -49,6 +47,14 @@ export function openSqliteRows({ data_dir, cache_kib, reads_wait }: Options): Ro
     async close() {
       database.close()
     },
+  }
+}
+
+function orStateError<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw stateErrorOf(error)
   }
 }
 

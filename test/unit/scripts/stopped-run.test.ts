@@ -15,7 +15,7 @@ const ENDLESS = `
   renameSync('said.new', 'said')
   setInterval(() => undefined, 1000)`
 
-/** Reports whether a process has ended. A zombie has: its parent has only not waited for it yet. */
+/** Reports whether a process has ended. A zombie has ended, and waits for its parent to read its status. */
 function isGone(pid: number): boolean {
   try {
     return / Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))

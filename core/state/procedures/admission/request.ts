@@ -30,7 +30,7 @@ export interface AdmissionRequest {
   readonly caller: string
   /** A Dial forwards the caller of the inbound call (design section 4). */
   readonly forwarded_caller?: boolean
-  /** Our number that sends a call on by REFER. The caller of a forwarded call is nobody's number here. */
+  /** Our number whose peer transfers the call by REFER. The caller may be a number of the network then. */
   readonly diverting?: string | null
   /** Transport of the peer's INVITE; null when no peer sent it. */
   readonly transport: Transport | null

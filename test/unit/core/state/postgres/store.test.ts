@@ -285,24 +285,25 @@ t.test('lines of an export are written as SQLite writes them', async t => {
   await db.insertInto('short_code').values(rows).execute()
   const reader = await openRowReader({ data_dir: '/nowhere', database_url, cache_kib: 1 })
   t.teardown(() => reader.close())
-  const read = (rule: TextRule, limit: number) =>
-    reader.lines((here, written) =>
+  const read = (rule: TextRule) =>
+    reader.lines((here, written, range) =>
       here
         .selectFrom('short_code')
         .select(sql<number>`cast(code as bigint)`.as('position'))
         .select(eb => sql<string>`concat(${written(rule, eb.ref('sends_to'))}, '|')`.as('line'))
         .orderBy('position')
-        .limit(limit),
+        .limit(range.limit),
     )
+  const of = (limit: number) => ({ after: 0, last: 1000, limit })
   for (const [rule, write] of [
     ['csv_cell', csvCell],
     ['json_string', JSON.stringify],
   ] as const) {
-    const { text, ...counts } = await read(rule, 1000)
+    const { text, ...counts } = await read(rule)(of(1000))
     t.same(counts, { rows: said.length, last_position: 99 + said.length })
     t.equal(Buffer.from(text).toString(), said.map(one => `${write(one)}|`).join(''))
   }
-  t.same(await read('csv_cell', 0), { rows: 0, last_position: null, text: Buffer.alloc(0) })
+  t.same(await read('csv_cell')(of(0)), { rows: 0, last_position: null, text: Buffer.alloc(0) })
 })
 
 t.test('procedures that share a turn fail alone, and those that come too late have done nothing', async t => {
