@@ -38,9 +38,11 @@ interface Slots {
   readonly guards: number
 }
 
-// Both are below the ephemeral ports. An ephemeral port may go to another socket before its holder binds it.
+// All are outside the ephemeral ports. An ephemeral port may go to another socket before its holder binds it.
 const SINGLE: Slots = { first: 2000, size: 40, slots: 200, guards: 1200 }
 const BLOCKS: Slots = { first: 10_000, size: 256, slots: 86, guards: 1024 }
+/** For blocks of one slot: scattered in `BLOCKS` they leave too few long rows for the platforms that run at once. */
+const SMALL_BLOCKS: Slots = { first: 61_184, size: 256, slots: 16, guards: 1110 }
 
 /**
  * The destination of media that no socket should receive. It is below the ports that this file and the system assign,
@@ -67,21 +69,22 @@ function starts(of: Slots, wanted: number): number[] {
   return [...all.slice(first, half), ...all.slice(0, first), ...all.slice(half)]
 }
 
-/** Claims consecutive slots and returns the first. When none are free, waits until other processes end. */
-async function claimRow(of: Slots, wanted: number): Promise<number> {
+/** Claims consecutive slots and returns their first port. When none are free, waits until other processes end. */
+async function claimRow(areas: readonly Slots[], wanted: number): Promise<number> {
   return until(`${wanted} slots of ports in a row`, async () => {
-    for (const slot of starts(of, wanted)) {
-      const guards: Socket[] = []
-      while (guards.length < wanted) {
-        const guard = await claim(of, slot + guards.length)
-        if (guard === undefined) break
-        guards.push(guard)
+    for (const of of areas)
+      for (const slot of starts(of, wanted)) {
+        const guards: Socket[] = []
+        while (guards.length < wanted) {
+          const guard = await claim(of, slot + guards.length)
+          if (guard === undefined) break
+          guards.push(guard)
+        }
+        if (guards.length === wanted) return of.first + slot * of.size
+        for (const guard of guards) guard.close()
       }
-      if (guards.length === wanted) return { slot }
-      for (const guard of guards) guard.close()
-    }
     return undefined
-  }).then(({ slot }) => slot)
+  })
 }
 
 let next = 0
@@ -102,7 +105,7 @@ export function freeRow(count: number): Promise<number> {
 async function nextRow(count: number): Promise<number> {
   for (;;) {
     if (next + count > end) {
-      next = SINGLE.first + (await claimRow(SINGLE, 1)) * SINGLE.size
+      next = await claimRow([SINGLE], 1)
       end = next + SINGLE.size
     }
     const first = next
@@ -118,7 +121,8 @@ const isFree = async (port: number): Promise<boolean> =>
 /** Returns a block of `count` UDP ports, the first one even, reserved for this test. */
 export async function freeBlock(count: number): Promise<{ first: number; last: number }> {
   for (let tries = 0; tries < 50; tries++) {
-    const first = BLOCKS.first + (await claimRow(BLOCKS, Math.ceil(count / BLOCKS.size))) * BLOCKS.size
+    const slots = Math.ceil(count / BLOCKS.size)
+    const first = await claimRow(slots === 1 ? [SMALL_BLOCKS, BLOCKS] : [BLOCKS], slots)
     const looked = await Promise.all([0, 1, count >> 1, count - 1].map(offset => udp(first + offset)))
     if (looked.every(port => port !== undefined)) return { first, last: first + count - 1 }
   }
