@@ -140,6 +140,9 @@ t.test('one machine on SQLite becomes two on PostgreSQL, and both are upgraded, 
   const leave = async (machine: Machine, talk: Talk, script: string): Promise<void> => {
     const leaving = run(t, machine, script)
     await until('no new call is taken', () => leaving.printed().includes('no new call is taken'))
+    // The mark is in the database. The machine's signaling hears of it in a moment.
+    const ready = `http://${machine.host}:${machine.env['STROWGER_HTTP_PORT']}/readyz/machine`
+    await until('its signaling knows', async () => (await fetch(ready)).status === 503)
     t.match(await refusal(t, desk.address, uriOf(machine), own), { status: 503 })
     await heard(talk, 'the call of a machine that is drained goes on')
     talk.near.hangUp()
