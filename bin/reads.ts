@@ -6,7 +6,7 @@ import { listFactsOf } from '../core/state/calls/call-list-facts.ts'
 import { legFiguresOf } from '../core/state/calls/media-quality.ts'
 import { findCall } from '../core/state/calls/running-calls.ts'
 import type { Db } from '../core/state/index.ts'
-import { costOfCall } from '../core/state/money/reservations.ts'
+import { costOfCall, pricesOf } from '../core/state/money/reservations.ts'
 import { print } from './operator-print.ts'
 import { wholeCallSid, withWholeIds } from './short-ids.ts'
 import { withState } from './state.ts'
@@ -54,8 +54,13 @@ export const callsCommand = (): Command =>
         ? await db.selectFrom('call').selectAll().orderBy('position', 'desc').limit(limit).execute()
         : await listProjectCalls(db, options.project, {}, { limit })
     const factsOf = await listFactsOf(db, rows)
+    const priceOf = await pricesOf(
+      db,
+      rows.map(({ sid }) => sid),
+    )
     return rows.map(row => {
       const { trunk_name, mos, price_minor } = factsOf(row.sid)
+      const price = priceOf(row.sid)
       return {
         id: row.sid,
         from: row.from_number,
@@ -65,7 +70,7 @@ export const callsCommand = (): Command =>
         seconds: row.duration_seconds,
         trunk: trunk_name,
         mos,
-        price_minor,
+        ...(options.json ? { price_minor, price } : { price: price?.sentence ?? null }),
         reason: row.reason,
         project_id: row.project_id,
       }

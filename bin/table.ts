@@ -105,6 +105,9 @@ const LAST = new Set(['revision', 'created_at', 'updated_at', 'machine_id', 'tim
 /** What a reader needs first: these columns are left out last. */
 const FIRST = new Set(['action', 'e164', 'email', 'finding', 'kind', 'name', 'result', 'state', 'status', 'to'])
 
+/** Texts that say nothing without their end: these columns are left out rather than cut. */
+const WHOLE_ONLY = new Set(['price'])
+
 /** Fields whose words are states. */
 const STATES = new Set(['result', 'severity', 'standing', 'state', 'status'])
 
@@ -128,7 +131,9 @@ export function columnsOf(items: readonly object[], brief: boolean): Column<obje
       text: row => shownText(fieldOf(row), brief),
       right: numeric,
       states: STATES.has(name),
-      ...(items.some(item => shownText(fieldOf(item), brief).length > WHOLE) ? { least: SHORT_ID } : {}),
+      ...(!WHOLE_ONLY.has(name) && items.some(item => shownText(fieldOf(item), brief).length > WHOLE)
+        ? { least: SHORT_ID }
+        : {}),
       rank: LAST.has(name) ? 2 : FIRST.has(name) ? -1 : 0,
     }
   })

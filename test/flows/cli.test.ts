@@ -49,6 +49,9 @@ t.test('the strowger command', async t => {
       t.match((await strowger(['call', '+2348030000002'])).stdout, /busy/)
       const [called] = JSON.parse((await strowger(['calls', 'list', '--limit', '1', '--json'])).stdout)
       t.match(called, { to: '+2348030000002', status: 'busy', project_id: w.project_id })
+      t.match(called, { price_minor: 0, price: { amount_minor: 0, sentence: 'not answered = ₦0.00' } })
+      const [, sentence = '?'] = /^price: (.*)$/m.exec(shown) ?? []
+      t.ok((await strowger(['calls', 'list'])).stdout.includes(`  ${sentence}  `), 'a list has the same sentence')
       for (const words of [['ladder'], ['calls', 'show']])
         t.match(await strowger([...words, 'CA00']), { code: 1, stderr: /there is no call CA00/ })
     },

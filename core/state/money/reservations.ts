@@ -32,9 +32,22 @@ export async function costOfCall(
   call_sid: string,
 ): Promise<{ readonly price: CallPrice; readonly explanation: string[] } | null> {
   const row = await findReservation(db, call_sid)
-  if (!row || row.duration_seconds === null) return null
-  const inputs: PriceInputs = { ...row, duration_seconds: row.duration_seconds }
-  return { price: callPrice(inputs), explanation: explainPrice(inputs) }
+  const inputs = row && inputsOf(row)
+  return inputs ? { price: callPrice(inputs), explanation: explainPrice(inputs) } : null
 }
+
+/** Reads what each of these calls cost; null for a running or unpriced call. */
+export async function pricesOf(db: Db, sids: readonly string[]): Promise<(call_sid: string) => CallPrice | null> {
+  if (sids.length === 0) return () => null
+  const rows = await db.selectFrom('reservation').selectAll().where('call_sid', 'in', sids).execute()
+  const found = new Map(rows.map(row => [row.call_sid, inputsOf(row)]))
+  return call_sid => {
+    const inputs = found.get(call_sid)
+    return inputs ? callPrice(inputs) : null
+  }
+}
+
+const inputsOf = (row: ReservationRow): PriceInputs | null =>
+  row.duration_seconds === null ? null : { ...row, duration_seconds: row.duration_seconds }
 
 export type { Caps } from '../procedures/ceilings/spend.ts'
