@@ -1,5 +1,5 @@
 import type PdfDocument from 'pdfkit'
-import { dueMinor, moneyText, type Statement, type StatementLine } from '../../core/domain/billing/statement.ts'
+import { dayIn, dueMinor, moneyText, type Statement, type StatementLine } from '../../core/domain/billing/statement.ts'
 
 /** The head of the page. A statement without `issued_at` is shown as not issued. */
 interface StatementHead {
@@ -51,7 +51,7 @@ function write(document: Pdf, statement: Statement, head: StatementHead): void {
   const facts: readonly [string, string][] = [
     ['Number', head.id],
     ['Period', `${statement.from} to ${statement.to}`],
-    ['Issued', head.issued_at === null ? 'not yet: the month is not over' : head.issued_at.slice(0, 10)],
+    ['Issued', head.issued_at === null ? 'not yet: the month is not over' : dayIn(statement, head.issued_at)],
     ['Organization', statement.organization_name],
     ['Project', `${statement.project_name} (${statement.project_id})`],
     ['Billing account', statement.billing_account_id],
@@ -67,7 +67,7 @@ function write(document: Pdf, statement: Statement, head: StatementHead): void {
     heading(document, 'Payments and adjustments')
     for (const { at, kind, amount_minor, note } of statement.payments)
       row(document, [
-        `${at.slice(0, 10)}  ${kind === 'top_up' ? 'Top-up' : 'Adjustment'}  ${note ?? ''}`,
+        `${dayIn(statement, at)}  ${kind === 'top_up' ? 'Top-up' : 'Adjustment'}  ${note ?? ''}`,
         '',
         '',
         money(amount_minor),

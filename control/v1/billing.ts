@@ -155,7 +155,16 @@ const presentDocument = (statement: Statement, issued_at: string | null): Static
 })
 
 const presentDetail = (statement: Statement, issued_at: string | null): Static<typeof BillingDocumentDetail> => {
-  const { currency: _currency, last_position: _, destinations, trunks, numbers, payments, ...rest } = statement
+  const {
+    currency: _currency,
+    last_position: _,
+    time_zone: __,
+    destinations,
+    trunks,
+    numbers,
+    payments,
+    ...rest
+  } = statement
   return {
     ...rest,
     ...presentDocument(statement, issued_at),

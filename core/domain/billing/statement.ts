@@ -1,3 +1,4 @@
+import { dayOf } from '../rating/day.ts'
 import { csvCell } from '../text/csv.ts'
 
 /** The ledger lines of a month of a project's account (docs/http.md). Amounts are in minor units. */
@@ -9,6 +10,8 @@ export interface Statement {
   /** First and last day of the period. */
   readonly from: string
   readonly to: string
+  /** The time zone in which its days begin and end; null in those that were issued before it was kept. */
+  readonly time_zone: string | null
   readonly currency: string
   readonly organization_name: string
   readonly project_id: string
@@ -81,11 +84,16 @@ export const readStored = (body: string): Statement => ({
   numbers: [],
   others_minor: 0,
   last_position: null,
-  ...(JSON.parse(body) as Omit<Statement, 'kind' | 'numbers' | 'others_minor' | 'last_position'>),
+  time_zone: null,
+  ...(JSON.parse(body) as Omit<Statement, 'kind' | 'numbers' | 'others_minor' | 'last_position' | 'time_zone'>),
 })
 
 /** What an account owes at the end of a period. */
 export const dueMinor = ({ closing_balance_minor }: Statement): number => Math.max(0, -(closing_balance_minor ?? 0))
+
+/** Returns the day of a moment as the statement counts days. */
+export const dayIn = ({ time_zone }: Pick<Statement, 'time_zone'>, at: string): string =>
+  dayOf(Date.parse(at), time_zone ?? 'UTC')
 
 /** Writes a statement as CSV. The sum of the amounts of charges is negative, as in the ledger. */
 export function statementCsv(statement: Statement): string {
@@ -102,7 +110,7 @@ export function statementCsv(statement: Statement): string {
     ...lines('number', statement.numbers),
     line('other projects', '', -statement.others_minor),
     ...statement.payments.map(({ at, kind, amount_minor, note }) =>
-      line(kind === 'top_up' ? 'top-up' : 'adjustment', `${at.slice(0, 10)} ${note ?? ''}`.trim(), amount_minor),
+      line(kind === 'top_up' ? 'top-up' : 'adjustment', `${dayIn(statement, at)} ${note ?? ''}`.trim(), amount_minor),
     ),
     line('closing', statement.to, statement.closing_balance_minor),
     ...lines('by trunk', statement.trunks),

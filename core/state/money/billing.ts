@@ -116,11 +116,14 @@ export async function readBill(
   const days = daysOf(period)
   const { billing_account_id: account } = project
   const zone = organization.time_zone
+  const end = beginOf(nextDay(days.to), zone)
   const span: Span = {
     account,
-    begin: beginOf(days.from, zone),
-    end: beginOf(nextDay(days.to), zone),
+    // Where the one before ended: the organization may have another time zone since.
+    begin: beginOf(days.from, before?.time_zone ?? zone),
+    end,
     after: before?.last_position ?? null,
+    last: await lastPosition(db, account, end),
   }
   const own = { ...span, project_id: project.id }
   const destinations = await chargesBy(db, own, 'reservation.rate_label')
@@ -137,12 +140,13 @@ export async function readBill(
     .execute()
   const numbers = booked.filter(({ kind, project_id }) => kind === 'number' && project_id === project.id)
   const payments = booked.filter(({ kind }) => kind !== 'number')
-  const { last, all } = await totalOf(db, span)
+  const all = await totalOf(db, span)
   const charged = [...destinations.map(({ charge_minor }) => charge_minor), ...numbers.map(row => -row.amount_minor)]
   const paid = payments.reduce((sum, { amount_minor }) => sum + amount_minor, 0)
   return statementOf({
     kind: payer && payer.prepaid !== 1 ? 'invoice' : 'statement',
     period,
+    time_zone: zone,
     currency: project.currency,
     organization_name: organization.name,
     project_id: project.id,
@@ -156,8 +160,8 @@ export async function readBill(
     numbers: numbers.map(numberLine),
     payments: payments.map(paymentLine),
     others_minor: paid - charged.reduce((sum, minor) => sum + minor, 0) - all,
-    opening_balance_minor: before ? before.closing_balance_minor : await balanceBefore(db, account, span.begin),
-    last_position: Math.max(last, before?.last_position ?? 0),
+    opening_balance_minor: before ? before.closing_balance_minor : await balanceBefore(db, span),
+    last_position: Math.max(span.last, before?.last_position ?? 0),
   })
 }
 
@@ -190,10 +194,16 @@ interface Span {
   readonly end: string
   /** The last position of the statement before; null without one. */
   readonly after: number | null
+  /** The last position when the reading began: later lines are in no sum of it. */
+  readonly last: number
 }
 
-function linesOf(db: Db | Trx, { account, begin, end, after }: Span) {
-  const lines = db.selectFrom('ledger').where('ledger.billing_account_id', '=', account).where('ledger.at', '<', end)
+function linesOf(db: Db | Trx, { account, begin, end, after, last }: Span) {
+  const lines = db
+    .selectFrom('ledger')
+    .where('ledger.billing_account_id', '=', account)
+    .where('ledger.at', '<', end)
+    .where('ledger.position', '<=', last)
   return lines.where(eb =>
     after === null
       ? eb('ledger.at', '>=', begin)
@@ -201,18 +211,23 @@ function linesOf(db: Db | Trx, { account, begin, end, after }: Span) {
   )
 }
 
-/** Sums the lines of a statement, and finds the last line of the account before its end, whatever it is about. */
-async function totalOf(db: Db | Trx, span: Span): Promise<{ readonly last: number; readonly all: number }> {
-  const { all } = await linesOf(db, span)
-    .select(eb => eb.fn.sum<number>('ledger.amount_minor').as('all'))
-    .executeTakeFirstOrThrow()
+/** Finds the last line of an account before a moment, whatever it is about; 0 without one. */
+async function lastPosition(db: Db | Trx, account: string, end: string): Promise<number> {
   const { last } = await db
     .selectFrom('ledger')
     .select(eb => eb.fn.max('position').as('last'))
-    .where('billing_account_id', '=', span.account)
-    .where('at', '<', span.end)
+    .where('billing_account_id', '=', account)
+    .where('at', '<', end)
     .executeTakeFirstOrThrow()
-  return { last: Number(last ?? 0), all: Number(all ?? 0) }
+  return Number(last ?? 0)
+}
+
+/** Sums the lines of a statement. */
+async function totalOf(db: Db | Trx, span: Span): Promise<number> {
+  const { all } = await linesOf(db, span)
+    .select(eb => eb.fn.sum<number>('ledger.amount_minor').as('all'))
+    .executeTakeFirstOrThrow()
+  return Number(all ?? 0)
 }
 
 type ChargeGroup = Omit<StatementLine, 'label'>
@@ -250,13 +265,14 @@ async function chargesBy(
 const DAY_MS = 86_400_000
 const nextDay = (day: string): string => new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10)
 
-/** Returns an account's balance before a moment; null when nothing was booked before it. */
-async function balanceBefore(db: Db | Trx, account: string, at: string): Promise<number | null> {
+/** Returns the account's balance before a statement begins; null when nothing was booked before it. */
+async function balanceBefore(db: Db | Trx, { account, begin, last }: Span): Promise<number | null> {
   const row = await db
     .selectFrom('ledger')
     .select(eb => [eb.fn.countAll<number>().as('lines'), eb.fn.sum<number>('amount_minor').as('sum')])
     .where('billing_account_id', '=', account)
-    .where('at', '<', at)
+    .where('at', '<', begin)
+    .where('position', '<=', last)
     .executeTakeFirstOrThrow()
   return Number(row.lines) === 0 ? null : Number(row.sum)
 }

@@ -5,7 +5,13 @@ import { numberCharges } from '../../../control/reconcilers/number-charges.ts'
 import { recordingRetention, recordingSealing } from '../../../control/reconcilers/recordings.ts'
 import { retentionJobs } from '../../../control/reconcilers/retention-jobs.ts'
 import { statements } from '../../../control/reconcilers/statements.ts'
-import { daysOf, moneyText, periodsBefore, type Statement } from '../../../core/domain/billing/statement.ts'
+import {
+  daysOf,
+  moneyText,
+  periodsBefore,
+  type Statement,
+  statementCsv,
+} from '../../../core/domain/billing/statement.ts'
 import { EVENT_KINDS } from '../../../core/domain/webhooks/kinds.ts'
 import { iso, systemClock } from '../../../core/runtime/clock.ts'
 import { stockNumbers } from '../../../core/state/configuration/numbers.ts'
@@ -331,6 +337,38 @@ t.test('the first statement of a project that shares an old account leaves the l
   t.match(march, { opening_balance_minor: 1000, closing_balance_minor: 1000, payments_minor: 0, others_minor: 0 })
 })
 
+t.test('an organization that moves to another time zone has each line of the ledger in one statement', async t => {
+  const w = await controlPlane(t)
+  const { db } = w.state
+  const project = await db.selectFrom('project').selectAll().executeTakeFirstOrThrow()
+  const organization = await db.selectFrom('organization').selectAll().executeTakeFirstOrThrow()
+  const { billing_account_id: id } = project
+  const topUp = (now: string, amount_minor: number) =>
+    w.state.transaction(trx => adjustBalance(trx, { id, kind: 'top_up', amount_minor, note: null, now }))
+  const bill = (period: string, time_zone: string, before?: Statement) =>
+    readBill(db, project, { ...organization, time_zone }, period, before)
+  // The second is written late. In UTC, April begins at 15:00 in Tokyo, at 23:00 in Lagos, and at 04:00 in New York.
+  await topUp('2026-03-31T20:00:00.000Z', 100)
+  await topUp('2026-03-31T14:00:00.000Z', 10)
+  await topUp('2026-03-31T23:30:00.000Z', 1)
+  for (const [march, april, split] of [
+    ['America/New_York', 'Asia/Tokyo', [111, 0]],
+    ['Asia/Tokyo', 'America/New_York', [10, 101]],
+    ['Africa/Lagos', 'Africa/Lagos', [110, 1]],
+  ] as const) {
+    const one = await bill('2026-03', march)
+    const next = await bill('2026-04', april, one)
+    t.same([one.payments_minor, next.payments_minor], split, `${march}, then ${april}`)
+    t.equal(next.opening_balance_minor, one.closing_balance_minor)
+    t.equal(next.closing_balance_minor, 111)
+  }
+  const april = await bill('2026-04', 'Africa/Lagos', await bill('2026-03', 'Africa/Lagos'))
+  t.match(statementCsv(april), /^top-up,2026-04-01,,,1$/m, 'its days are those of the time zone')
+  const pdf = textOfPdf(await statementPdf(april, { id: 'stm_2026-04', issued_at: '2026-04-30T23:10:00.000Z' }))
+  t.ok(pdf.includes('2026-04-01  Top-up'), pdf)
+  t.ok(pdf.includes('2026-05-01'), 'and it is issued when the month is over')
+})
+
 t.test('a long statement spans several pages, and rendering it again gives the same bytes', async t => {
   const line = (n: number) => ({
     id: null,
@@ -341,7 +379,7 @@ t.test('a long statement spans several pages, and rendering it again gives the s
   })
   const statement: Statement = {
     ...daysOf('2026-03'),
-    ...{ kind: 'statement', numbers: [], others_minor: 0, last_position: 0 },
+    ...{ kind: 'statement', numbers: [], others_minor: 0, last_position: 0, time_zone: 'Africa/Lagos' },
     period: '2026-03',
     currency: 'NGN',
     organization_name: 'Émile & Söhne',
