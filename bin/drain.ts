@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { counted } from '../core/domain/text/counted.ts'
 import { machineOf } from '../core/runtime/machine.ts'
+import { askWorks } from '../core/runtime/metrics.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { callsOfNode } from '../core/state/calls/running-calls.ts'
 import type { State } from '../core/state/index.ts'
@@ -11,10 +12,14 @@ import { ring, withState } from './state.ts'
 import { give, tell } from './terminal.ts'
 
 const LOOK_MS = 500
+/** A node looks at its row each 2 s, whatever becomes of the ring. */
+const HEARS_WITHIN_MS = 10_000
+const ASK_AGAIN_MS = 50
 
 /** What `--json` says of a drain. */
 interface Change {
-  readonly state: 'active' | 'draining' | 'stopped'
+  /** `asked`: signaling has not said that it hears. */
+  readonly state: 'active' | 'asked' | 'draining' | 'stopped'
   readonly calls?: number
 }
 
@@ -33,10 +38,13 @@ export function drainCommand(): Command {
           throw new StartRefused('no signaling node runs: look at the log of the platform')
         await ring(config, 'nodes')
         const say = options.json ? (_text: string, change: Change) => give(`${JSON.stringify(change)}\n`) : tell
-        if (options.cancel) return say('new calls are taken again\n', { state: 'active' })
+        const heard = await hears({ run_dir: config.run_dir, pid, drains: !options.cancel })
+        const asked = 'signaling is asked, and has not answered yet: look at the log of the platform\n'
+        if (options.cancel) return heard ? say('new calls are taken again\n', { state: 'active' }) : say(asked, ASKED)
+        if (!heard) say(asked, ASKED)
         const calls = await running(state, machine_id)
-        const before = `no new call is taken; ${counted(calls, 'call goes', 'calls go')} on`
-        say(`${before}, the platform stops when the last has ended\n`, { state: 'draining', calls })
+        const before = `${heard ? 'no new call is taken; ' : ''}${counted(calls, 'call goes', 'calls go')} on`
+        say(`${before}, the platform stops when the last has ended\n`, { state: heard ? 'draining' : 'asked', calls })
         if (!options.wait) return
         await ended(state, machine_id, {
           runs: () => runningSupervisor(config.run_dir) === pid,
@@ -45,6 +53,24 @@ export function drainCommand(): Command {
         say('stopped\n', { state: 'stopped' })
       }),
     )
+}
+
+const ASKED: Change = { state: 'asked' }
+
+/** Waits until signaling says that it drains, or that it takes calls again. A platform that has stopped drains. */
+async function hears(of: {
+  readonly run_dir: string
+  readonly pid: number
+  readonly drains: boolean
+}): Promise<boolean> {
+  const deadline_ms = performance.now() + HEARS_WITHIN_MS
+  while (performance.now() < deadline_ms) {
+    if (runningSupervisor(of.run_dir) !== of.pid) return of.drains
+    const { signaling } = await askWorks(of.run_dir, 'signaling')
+    if (signaling === !of.drains) return true
+    await sleep(ASK_AGAIN_MS)
+  }
+  return false
 }
 
 interface Watch {

@@ -112,14 +112,12 @@ t.test('`strowger drain` with 50 live calls loses none, admits none, and ends wi
   const legs = legsOf(made, near)
   t.equal(legs.length, 2 * (CALLS - 1))
 
-  t.match(await strowger('drain'), { code: 0, stdout: /50 calls go on/ })
-  await answers(503)
+  t.match(await strowger('drain'), { code: 0, stdout: /^no new call is taken; 50 calls go on/ })
   await nothingNewBegins(t, made)
   await dialIsRefused(t, made, web, sid)
   t.match((await strowger('top', '--once')).stdout, /signaling draining/)
 
   t.match(await strowger('drain', '--cancel'), { code: 0, stdout: /new calls are taken again/ })
-  await answers(200)
   const again = await invite()
   t.equal(again.status, 200)
   again.call.hangUp()
