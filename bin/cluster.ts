@@ -68,14 +68,18 @@ export function clusterCommand(): Command {
       if (new Set(nodes.map(node => node.machine_id)).size > 1)
         throw new StartRefused(`several machines begin with ${machine_id}`)
       if (nodes.length === 0) throw new StartRefused(`no signaling node runs on a machine ${machine_id}`)
+      // A process that gives no sign of life is replaced or cut off. Alone, it drains when it reads its row again.
+      const living = nodes.filter(({ alive }) => alive)
       const answers = []
-      for (const { id } of nodes)
+      for (const { id } of living.length > 0 ? living : nodes)
         answers.push(
           await ask(cancel ? 'post /nodes/{node_id}/take-calls' : 'post /nodes/{node_id}/drain', {
             params: { node_id: id },
           }),
         )
       print(answers, { json })
+      if (living.length === 0 && !json)
+        tell(`${machine_id} gives no sign of life: its signaling process hears of this when it is back\n`)
     })
   command
     .command('token')
