@@ -297,6 +297,9 @@ export const alerts = [
 function wrongThreshold(kind: AlertKind, { amount_minor, percent, window_seconds }: Threshold): string | null {
   if (amount_minor !== null && amount_minor < 0) return 'amount_minor is at least 0'
   if (kind.startsWith('spend_') && amount_minor === null && percent === null) return 'needs amount_minor or percent'
+  // Nothing spent is as much as nothing.
+  if (kind.startsWith('spend_') && (amount_minor === 0 || (percent !== null && Number(percent) === 0)))
+    return 'amount_minor and percent are above 0'
   if ((kind === 'balance_low' || kind === 'first_seen_high_cost_destination') && amount_minor === null)
     return 'needs amount_minor'
   if (kind === 'spend_velocity' && (window_seconds === null || window_seconds < 60 || window_seconds > 3600))

@@ -73,6 +73,15 @@ t.test('the scope of an alert policy must be something that the organization has
     t.match(await put(policy.revision, type, id), { status: 422, body: { errors: [{ pointer: '/scope/id' }] } }, type)
   t.match(await put(policy.revision, 'trunk', own), { status: 200, body: { scope: { type: 'trunk', id: own } } })
   t.match(await put(policy.revision + 1, 'organization', null), { status: 200 })
+  const spend = data.find((row: { kind: string }) => row.kind === 'spend_daily')
+  const bound = (threshold: object) =>
+    w.ask('PATCH', `/v1/alerts/policies/${spend.id}`, {
+      body: { threshold },
+      headers: { ...idempotent(), 'If-Match': `"${spend.revision}"` },
+    })
+  for (const threshold of [{ percent: '0' }, { percent: '0.00' }, { amount_minor: 0 }])
+    t.match(await bound(threshold), { status: 422 }, `${JSON.stringify(threshold)} would fire where nothing is spent`)
+  t.match(await bound({ percent: '0.01' }), { status: 200 })
 })
 
 t.test('a webhook endpoint that fails for an hour has one alert, which names it, until it answers again', async t => {
