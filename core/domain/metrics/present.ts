@@ -28,7 +28,7 @@ export function metricsOf(window: Figures, week: Figures, failures: readonly Fai
     acd_seconds: answered === 0 ? null : Math.round(window.answered_seconds / answered),
     acd_reason: answered > 0 ? null : without(attempts, 'no call was answered'),
     pdd_ms: window.pdd_calls === 0 ? null : Math.round(window.pdd_ms / window.pdd_calls),
-    pdd_reason: window.pdd_calls > 0 ? null : without(attempts, 'no call was rung or answered by the other side'),
+    pdd_reason: window.pdd_calls > 0 ? null : without(attempts, 'no target and no carrier rang or answered'),
     top_failures: [...failures]
       .sort(byFrequency)
       .slice(0, TOP_FAILURES)

@@ -28,10 +28,11 @@ export const isWithin = (windows: readonly CallingWindow[], { weekday, minute }:
     return minute < end && days.includes(dayBefore(weekday))
   })
 
-/** Writes a moment for people: `sunday 03:12`. */
+/** Writes a moment for people: `Sunday 03:12`. */
 export function localTimeText({ weekday, minute }: LocalTime): string {
   const two = (value: number): string => String(value).padStart(2, '0')
-  return `${weekday} ${two(Math.floor(minute / 60))}:${two(minute % 60)}`
+  const day = `${weekday.charAt(0).toUpperCase()}${weekday.slice(1)}`
+  return `${day} ${two(Math.floor(minute / 60))}:${two(minute % 60)}`
 }
 
 const minuteOf = (time: string): number => {
