@@ -53,6 +53,8 @@ export class Printer {
       console.log(`  the process of ${files.join(' ')}: ${how}`)
     for (const file of [...left, ...unreported]) {
       const path = [file === current ? `the process ended before its tests: ${how}` : 'never started']
+      // `build/` may have been written just then: an empty main.js ends at once, without an error.
+      if (current === undefined) path[0] = `the process ended before it read a test: ${how}`
       this.take({ event: 'failure', file, path: unreported.length > 0 ? [how] : path, detail: indented(output) }, '')
       if (unreported.length > 0) this.#failed.add(file)
       else this.#close({ file, pass: 0, fail: 1, skip: 0, wall_ms: 0, cpu_ms: 0, start_ms: 0 }, '')

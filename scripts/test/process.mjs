@@ -72,7 +72,7 @@ export async function runGroup(group, printer, { scratch, children }) {
   output.take(child.stdout)
   output.take(child.stderr)
   const left = new Set(files)
-  let current = files[0]
+  let current
   let limit
   let kill
   const arm = () => {

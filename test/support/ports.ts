@@ -3,6 +3,11 @@ import { createServer } from 'node:net'
 import { PORTS_REFUSED_BY_BROWSERS } from '../../core/domain/network/browser-ports.ts'
 import { until } from './wait.ts'
 
+/** Other files, also those of another run, hold their ports while they run. A free row may take them as long. */
+const OTHERS_END_MS = 600_000
+/** A look tries hundreds of ports. */
+const LOOK_MS = 1000
+
 /**
  * Reports whether a datagram is RTP or RTCP (RFC 7983), which a call of another test may still send to an earlier owner
  * of a port.
@@ -71,7 +76,7 @@ function starts(of: Slots, wanted: number): number[] {
 
 /** Claims consecutive slots and returns their first port. When none are free, waits until other processes end. */
 async function claimRow(areas: readonly Slots[], wanted: number): Promise<number> {
-  return until(`${wanted} slots of ports in a row`, async () => {
+  const look = async (): Promise<number | undefined> => {
     for (const of of areas)
       for (const slot of starts(of, wanted)) {
         const guards: Socket[] = []
@@ -84,7 +89,8 @@ async function claimRow(areas: readonly Slots[], wanted: number): Promise<number
         for (const guard of guards) guard.close()
       }
     return undefined
-  })
+  }
+  return until(`${wanted} slots of ports in a row`, look, OTHERS_END_MS, LOOK_MS)
 }
 
 let next = 0

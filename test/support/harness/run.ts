@@ -11,6 +11,9 @@ import { Test, waitsFor } from './test.ts'
  */
 const TO_END_MS = 120_000
 
+/** How long a test may wait for what does not keep the process alive, such as a socket after `unref`. */
+const UNHELD_MS = 3_000
+
 let root: Test | undefined
 
 /** The outermost test of the file that runs. */
@@ -78,6 +81,18 @@ async function runFile(url: string, last: boolean, begun_ms: number, begun_cpu_m
 
 const stray = (what: string) => (error: unknown) => currentRoot().abort(`${what}\n${thrown(error)}`)
 
+/** Fails the running test when nothing is left that could end it. Node.js would end the process without a word. */
+function failUnheld(): void {
+  if (process.getActiveResourcesInfo().length > 0) return
+  const root = currentRoot()
+  // Its teardowns wait in the same way.
+  if (unheld === root) process.exit(1)
+  unheld = root
+  root.abort(`nothing is left that could end this test: no timer, socket or process\n${waitsFor()}`)
+}
+
+let unheld: Test | undefined
+
 /** Runs test files one after the other in this process. Failures set the exit code. */
 export async function runFiles(urls: readonly string[]): Promise<void> {
   process.on('uncaughtException', stray('uncaught exception'))
@@ -87,6 +102,16 @@ export async function runFiles(urls: readonly string[]): Promise<void> {
     // The teardowns get a moment; the kernel ends the platforms of a process that exits.
     setTimeout(() => process.exit(1), 2_000)
   })
+  let done = false
+  process.on('beforeExit', () => {
+    // Node.js 20 has waited in its clean-up without end, with a whole core, after stories with broken connections.
+    if (done) process.exit()
+    const timer = setTimeout(() => {
+      // Node.js counts a timer whose callback runs.
+      timer.unref()
+      failUnheld()
+    }, UNHELD_MS)
+  })
   let begun_ms = 0
   let begun_cpu_ms = 0
   for (const url of urls) {
@@ -94,8 +119,7 @@ export async function runFiles(urls: readonly string[]): Promise<void> {
     begun_ms = performance.now()
     begun_cpu_ms = cpu_ms()
   }
-  // Node.js 20 has waited in its clean-up without end, with a whole core, after stories with broken connections.
-  process.once('beforeExit', () => process.exit())
+  done = true
   setTimeout(() => {
     const open = process.getActiveResourcesInfo().join(', ')
     currentRoot().fail('the process does not end after its tests', { open })

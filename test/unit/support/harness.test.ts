@@ -121,6 +121,27 @@ t.test('what no test catches, or asserts after its end, fails the test or the fi
   ])
 })
 
+t.test('a test that waits for what can no longer happen fails, and the next file runs', async t => {
+  const { code, ends, failures } = await run(t, {
+    idle: `t.test('waits for nobody', () => new Promise(() => undefined))
+      t.test('the next one runs', async t => t.pass())`,
+    unheld: `import { createSocket } from 'node:dgram'
+      t.test('waits for a datagram by a socket that holds nothing', async t => {
+        const socket = createSocket('udp4')
+        const heard = new Promise(resolve => socket.once('message', resolve))
+        await new Promise(resolve => socket.bind(0, '127.0.0.1', resolve))
+        const { port } = socket.unref().address()
+        const sender = createSocket('udp4')
+        setTimeout(() => sender.send('x', port, '127.0.0.1', () => sender.close()), 200).unref()
+        await heard
+        t.pass()
+      })`,
+  })
+  t.equal(code, 1)
+  t.match(ends, { idle: { pass: 1, fail: 1 }, unheld: { pass: 1, fail: 0 } })
+  t.match(failures, [{ file: 'idle', detail: /^nothing is left that could end this test/ }])
+})
+
 t.test('a test that reaches its time limit, or whose file does, says what it waits for', async t => {
   const inTime = await run(t, {
     limited: `${WAIT}
