@@ -20,6 +20,7 @@ const SYSTEM = [
   'SSL_CERT_DIR',
   'UV_THREADPOOL_SIZE',
   'MALLOC_ARENA_MAX',
+  'MALLOC_MMAP_THRESHOLD_',
 ] as const
 
 const ADDRESSES: readonly Name[] = [
@@ -93,8 +94,15 @@ export const READ_BY: Readonly<Record<ProcessName, readonly Name[]>> = {
   ],
 }
 
+/**
+ * Keeps large blocks, such as the text of a chunk, out of the heap of malloc(3), which would grow by them: small blocks
+ * that stay hold its pages. By itself malloc raises this bound to the largest block that was ever freed.
+ */
+const LARGE_BLOCKS: Environment = { MALLOC_MMAP_THRESHOLD_: '131072' }
+
 /** Returns the environment of a process. It is an allow list: a process gets only what is meant for it. */
-export function environmentOf(process: ProcessName, env: Environment): Record<string, string> {
+export function environmentOf(process: ProcessName, given: Environment): Record<string, string> {
+  const env = { ...LARGE_BLOCKS, ...given }
   const names = [...SYSTEM, ...READ_BY[process].map(name => VARIABLES[name].name)]
   return Object.fromEntries(
     names.flatMap(name => {

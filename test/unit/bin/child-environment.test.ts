@@ -21,5 +21,13 @@ t.test('only signaling and control get the master key', async t => {
 
 t.test('a process inherits only the variables of its list', async t => {
   const env = { PATH: '/bin', STROWGER_LOG: 'info', STROWGER_MASTER_KEY: 'k', PASSWORD: 'p', HOME: undefined }
-  t.same(environmentOf('edge', env), { PATH: '/bin', STROWGER_LOG: 'info' })
+  const { MALLOC_MMAP_THRESHOLD_: _, ...inherited } = environmentOf('edge', env)
+  t.same(inherited, { PATH: '/bin', STROWGER_LOG: 'info' })
+})
+
+t.test('large blocks stay out of the heap of each process, unless the operator decides otherwise', async t => {
+  for (const name of Object.keys(READ_BY) as (keyof typeof READ_BY)[]) {
+    t.match(environmentOf(name, {}), { MALLOC_MMAP_THRESHOLD_: '131072' }, name)
+    t.match(environmentOf(name, { MALLOC_MMAP_THRESHOLD_: '65536' }), { MALLOC_MMAP_THRESHOLD_: '65536' }, name)
+  }
 })
