@@ -13,3 +13,7 @@ export function refuseRoles({ roles, database_url, drachtio, link }: Settings): 
   if (drachtio === null && roles.has('edge') !== roles.has('signaling') && link === null)
     throw refused(`set ${VARIABLES.link.name}, by which edges reach the signaling of other machines`)
 }
+
+/** Reports whether this machine has the sandbox carrier, which is called at an address of its machine. */
+export const hasSandbox = ({ sandbox, roles }: Pick<Settings, 'sandbox' | 'roles'>): boolean =>
+  sandbox && roles.has('edge') && roles.has('signaling')

@@ -16,7 +16,8 @@ export async function orSayWhy<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function sentenceOf(error: unknown): string | null {
+/** The sentence of an expected refusal; null for a bug. */
+export function sentenceOf(error: unknown): string | null {
   if (error instanceof ConfigError || error instanceof StartRefused) return error.message
   // A server that is away; SQLite's file never is without a fault of the disk, which is told in full.
   if (error instanceof StateError && error.code === 'NO_PRIMARY')

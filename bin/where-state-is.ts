@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { VARIABLES } from '../core/runtime/config.ts'
 import { writeDurably } from '../core/runtime/durable-files.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
-import { DATABASE_FILE } from '../core/state/index.ts'
+import { DATABASE_FILE, noteStop } from '../core/state/sqlite/database-file.ts'
 
 /** Stands in the data folder of an installation whose state is in PostgreSQL. */
 const MARK = 'state-is-in-postgresql'
@@ -42,4 +42,9 @@ export function refuseOtherPlace({ data_dir, database_url }: Place): void {
 export function markPlace({ data_dir, database_url }: Place): void {
   if (database_url === null || existsSync(markOf(data_dir))) return
   writeDurably(markOf(data_dir), 'The state of this installation is in the database of STROWGER_DATABASE_URL.\n')
+}
+
+/** Notes that the platform has stopped, when its database is a file. */
+export function noteStopAt({ data_dir, database_url }: Place): void {
+  if (database_url === null) noteStop(join(data_dir, DATABASE_FILE))
 }

@@ -17,6 +17,7 @@ const LOADER = 'load.cjs'
 /** What runs as a process or a thread of its own. Each keeps its path, so that `builtModule` finds it. */
 const ENTRIES = [
   'bin/main',
+  'bin/prepare',
   'control/exports/thread',
   'control/mp3/thread',
   'control/process',

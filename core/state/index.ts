@@ -23,10 +23,10 @@ export {
 } from './port.ts'
 export type { Value } from './procedures/query.ts'
 export * from './schema/index.ts'
+export { DATABASE_FILE } from './sqlite/database-file.ts'
 export { missingMigration } from './sqlite/older.ts'
 export { keepDatabase, setBackDatabase } from './sqlite/set-back.ts'
-export { damageOf, isDatabase, noteStop } from './sqlite/soundness.ts'
-export { DATABASE_FILE } from './sqlite/store.ts'
+export { damageOf, isDatabase } from './sqlite/soundness.ts'
 
 interface Opening extends SqliteOpening {
   /** A database of PostgreSQL in place of the one in the folder. */

@@ -221,12 +221,14 @@ let message: Buffer = Buffer.alloc(0)
 let owner = -1
 const children = new Map<string, string[]>()
 let reached = ''
+const libraries = new Map<string, string>()
 const first = await platform(async () => {
   message = await recordedCall()
   const [day = ''] = readdirSync(join(data_dir, 'recordings'))
   owner = statSync(join(data_dir, 'recordings', day)).uid
   reached = asProgram('ls', join(data_dir, 'recordings')) + asProgram('ls', `/proc/${pidOf('media')}/fd`)
-  for (const name of ['media', 'sandbox']) children.set(name, childrenOf(name))
+  for (const name of ['media', 'sandbox', 'supervisor']) children.set(name, childrenOf(name))
+  for (const name of ['supervisor', 'control']) libraries.set(name, fileOf(name, 'maps'))
   for (const name of PROCESSES) {
     environments.set(name, fileOf(name, 'environ'))
     statuses.set(name, fileOf(name, 'status'))
@@ -320,6 +322,18 @@ t.test('no process exposed to strangers can read a key, a foreign recording or t
       (opened.get(name) ?? ['strowger.sqlite']).some(file => file.includes('strowger.sqlite')),
       `${name} has no database open`,
     )
+})
+
+t.test('the supervisor holds no database, and what has prepared the state is gone', async t => {
+  t.match(libraries.get('control'), 'better_sqlite3.node')
+  t.notMatch(libraries.get('supervisor'), 'better_sqlite3.node')
+  const kept = children.get('supervisor') ?? []
+  for (const name of PROCESSES)
+    t.ok(
+      kept.some(line => line.includes(`/${name}/process.js`)),
+      name,
+    )
+  t.notOk(kept.some(line => line.includes('prepare.js')))
 })
 
 t.test('the first start prints the credentials; later starts and logs print no secret', async t => {

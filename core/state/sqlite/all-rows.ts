@@ -3,8 +3,8 @@ import Database from 'better-sqlite3'
 import { StartRefused } from '../../runtime/start-refused.ts'
 import type { AllRows, TableShape } from '../port.ts'
 import type { Value } from '../procedures/query.ts'
+import { DATABASE_FILE } from './database-file.ts'
 import { isLocked } from './errors.ts'
-import { DATABASE_FILE } from './store.ts'
 
 /**
  * Opens all rows of the database in `data_dir` as they are now. Until `close` nobody else writes to it.

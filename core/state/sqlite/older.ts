@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { MIGRATIONS } from '../migrations/index.ts'
+import { DATABASE_FILE } from './database-file.ts'
 import { isDamage } from './soundness.ts'
-import { DATABASE_FILE } from './store.ts'
 
 /** Returns the first migration that the database in `data_dir` lacks; null for one of this version, or none. */
 export function missingMigration(data_dir: string): string | null {

@@ -2,9 +2,10 @@ import { join } from 'node:path'
 import { compiledForRanges } from '../maintenance/row-ranges.ts'
 import type { RowReader } from '../port.ts'
 import { compiler } from './compiler.ts'
+import { DATABASE_FILE } from './database-file.ts'
 import { stateErrorOf } from './errors.ts'
 import { openConnection } from './steps.ts'
-import { BUSY_TIMEOUT_MS, DATABASE_FILE } from './store.ts'
+import { BUSY_TIMEOUT_MS } from './store.ts'
 import { defineTextRules, sqliteText } from './text-rules.ts'
 
 /** How long a read waits for a checkpoint at most: a checkpoint may fail, and its process may be gone. */

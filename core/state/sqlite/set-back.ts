@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { copyDurably, removeDurably, renameDurably } from '../../runtime/durable-files.ts'
 import { StartRefused } from '../../runtime/start-refused.ts'
+import { DATABASE_FILE } from './database-file.ts'
 import { isDamage } from './soundness.ts'
-import { DATABASE_FILE } from './store.ts'
 
 // A database is copied before a release migrates it, and set back when the release is not kept. Neither opens the
 // state: its schema may be of another version.

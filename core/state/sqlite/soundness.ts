@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { writeDurably } from '../../runtime/durable-files.ts'
+import { isAsStopped } from './database-file.ts'
 
 /** Checks of a larger database skip the ladder's SIP messages: they are its largest part and hold no money. */
 const WHOLE_BYTES = 512 * 1024 ** 2
@@ -15,16 +15,6 @@ export const isDatabase = (file: string): boolean =>
   readFileSync(file).subarray(0, HEADER.length).equals(Buffer.from(HEADER))
 
 const HEADER = 'SQLite format 3'
-
-/**
- * Notes that the platform has stopped and that its database is whole. The note names the file's size and last change,
- * so that it says nothing about a file that something wrote later. Notes nothing when the log of the store is not
- * empty: some process did not stop cleanly.
- */
-export function noteStop(file: string): void {
-  const now = wholeFile(file)
-  if (now !== null) writeDurably(noteOf(file), now)
-}
 
 /**
  * Checks a database file. Returns SQLite's first finding; null when the file is sound or does not exist yet. A file
@@ -54,21 +44,6 @@ export function damageOf(file: string, whole_bytes = WHOLE_BYTES): string | null
     if (!isDamage(error)) throw error
     return (error as Error).message
   }
-}
-
-const noteOf = (file: string): string => `${file}-stopped`
-
-function isAsStopped(file: string): boolean {
-  const note = noteOf(file)
-  return existsSync(note) && readFileSync(note, 'utf8') === wholeFile(file)
-}
-
-/** Returns the size and the last change of a database file, as text; null while its log holds something. */
-function wholeFile(file: string): string | null {
-  const log = statSync(`${file}-wal`, { throwIfNoEntry: false })
-  const main = statSync(file, { bigint: true, throwIfNoEntry: false })
-  if (main === undefined || (log !== undefined && log.size > 0)) return null
-  return `${main.size} ${main.mtimeNs}`
 }
 
 /**

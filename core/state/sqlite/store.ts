@@ -10,6 +10,7 @@ import type { Schema } from '../schema/index.ts'
 import { copyDatabase, faultsOf } from './backup.ts'
 import { toThisThread, toThread } from './channels.ts'
 import { keepLogShort } from './checkpoints.ts'
+import { DATABASE_FILE } from './database-file.ts'
 import { workerSqliteDialect } from './dialect.ts'
 import { threadEngine } from './engine.ts'
 import { LocalConnection } from './local.ts'
@@ -18,8 +19,6 @@ import { LogSync, type SyncFile } from './log-sync.ts'
 import { ProcedureCalls } from './procedure-calls.ts'
 import { StateThread } from './thread.ts'
 
-/** The database's file name in the data folder. */
-export const DATABASE_FILE = 'strowger.sqlite'
 /** How long a statement waits for other processes. */
 export const BUSY_TIMEOUT_MS = 5000
 const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')

@@ -1,7 +1,8 @@
 import { closeSync, openSync, statSync, utimesSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { damageOf, noteStop } from '../../../../../core/state/sqlite/soundness.ts'
+import { noteStop } from '../../../../../core/state/sqlite/database-file.ts'
+import { damageOf } from '../../../../../core/state/sqlite/soundness.ts'
 import t from '../../../../support/harness/index.ts'
 
 /** A limit below the size of every file here: all of them count as large. */
