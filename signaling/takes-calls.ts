@@ -1,6 +1,6 @@
 import { sipRefusal } from '../core/domain/reasons/index.ts'
 import { type Clock, delay } from '../core/runtime/clock.ts'
-import type { Works } from '../core/runtime/metrics.ts'
+import type { Works } from '../core/runtime/works.ts'
 import type { State } from '../core/state/index.ts'
 import { type AdmissionGate, DECIDES_WITHIN_MS } from './admission/gate.ts'
 import { ALLOW } from './b2bua/methods.ts'

@@ -4,13 +4,14 @@ import { systemClock } from './clock.ts'
 import { ConfigError, type Settings } from './config.ts'
 import { giveBackMemory } from './give-back.ts'
 import { createLog, type Log } from './log.ts'
-import { Counter, createMetrics, type Registry, serveMetrics, type Works } from './metrics.ts'
+import { Counter, createMetrics, type Registry, serveMetrics } from './metrics.ts'
 import { becomeUser, toBecome } from './own-user.ts'
 import { writePrivately } from './private-files.ts'
 import type { HasRun, ToRun } from './program-runner.ts'
 import { EXIT_REFUSED, StartRefused } from './start-refused.ts'
 import { traceTypeScript } from './typescript-stacks.ts'
 import type { Environment } from './variables.ts'
+import type { Works } from './works.ts'
 
 export { StartRefused }
 

@@ -1,13 +1,12 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
-import { createServer, request } from 'node:http'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { METRICS_FOLDER } from './metrics-folder.ts'
+import { readSocket, socketsFolder, WORKS_PATH, type Works } from './works.ts'
 
 export { Counter, Gauge, Histogram, type Registry }
 
 const SCRAPE_TIMEOUT_MS = 1000
-const socketsFolder = (run_dir: string): string => join(run_dir, METRICS_FOLDER)
 
 /** Creates the registry of a process. Every sample carries the label `process`. */
 export function createMetrics(process_name: string): Registry {
@@ -77,13 +76,6 @@ function watchEventLoop(registry: Registry): void {
   })
 }
 
-/** Whether a process does its work now, by part. */
-export type Works = Readonly<Record<string, boolean>>
-
-const WORKS_PATH = '/works'
-/** A process looks for 1.5 s at most (`signaling/takes-calls.ts`). One that does not answer does not work. */
-const WORKS_TIMEOUT_MS = 2500
-
 /**
  * Serves a registry on a Unix socket below `run_dir`, where the control plane's `/metrics` collects it, and what
  * `works` says, for its `/readyz/machine`.
@@ -119,32 +111,9 @@ export function serveMetrics(
 /** Collects the metrics of all processes as one Prometheus text. Omits processes that do not answer. */
 export async function collectMetrics(run_dir: string): Promise<string> {
   const sockets = readdirSync(socketsFolder(run_dir)).filter(name => name.endsWith('.sock'))
-  const scrape = (name: string) => read(join(socketsFolder(run_dir), name), '/metrics', SCRAPE_TIMEOUT_MS)
+  const scrape = (name: string) => readSocket(join(socketsFolder(run_dir), name), '/metrics', SCRAPE_TIMEOUT_MS)
   const texts = await Promise.all(sockets.map(name => scrape(name).catch(() => '')))
   return mergeFamilies(texts)
-}
-
-/** Asks a process of this machine whether it does its work. Of one that does not answer, nothing works. */
-export function askWorks(run_dir: string, process_name: string): Promise<Works> {
-  const at = join(socketsFolder(run_dir), `${process_name}.sock`)
-  return read(at, WORKS_PATH, WORKS_TIMEOUT_MS).then(
-    text => JSON.parse(text) as Works,
-    () => ({}),
-  )
-}
-
-function read(socketPath: string, path: string, timeout: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const call = request({ socketPath, path, timeout }, response => {
-      const chunks: Buffer[] = []
-      response.on('data', chunk => chunks.push(chunk))
-      response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
-      response.on('error', reject)
-    })
-    call.on('timeout', () => call.destroy(new Error('timeout')))
-    call.on('error', reject)
-    call.end()
-  })
 }
 
 /** Merges texts by family: Prometheus requires each family once, with HELP and TYPE before its samples. */
