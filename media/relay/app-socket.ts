@@ -16,12 +16,16 @@ const MAX_PER_SECOND = 200
 /** An application that reads so little is lost. */
 const MAX_UNSENT_BYTES = 1 << 20
 const PING_MS = 15_000
+/** Messages that wait for the connection. Callers press keys while the greeting plays and the application connects. */
+const MOST_EARLY = 100
 
 /** The WebSocket of a relay application, with its limits. */
 export class AppSocket {
   readonly #options: AppSocketOptions
   readonly #abort = new AbortController()
   #socket: WebSocket | null = null
+  /** What waits for the connection; null: it has been made. */
+  #early: object[] | null = []
   #second: Timer | null = null
   #ping: Timer | null = null
   #read = 0
@@ -36,7 +40,8 @@ export class AppSocket {
     return this.#abort.signal
   }
 
-  open(socket: WebSocket): void {
+  /** Takes the connection. `first` goes before all that has been sent so far. */
+  open(socket: WebSocket, first: object): void {
     this.#socket = socket
     const { clock, closed } = this.#options
     socket.on('message', (data, binary) => this.#message(data.toString(), binary))
@@ -50,9 +55,13 @@ export class AppSocket {
       this.#answered = false
       socket.ping()
     })
+    const early = this.#early ?? []
+    this.#early = null
+    for (const message of [first, ...early]) this.send(message)
   }
 
   send(message: object): void {
+    if (this.#early && this.#early.length < MOST_EARLY) this.#early.push(message)
     const socket = this.#socket
     if (!socket || socket.readyState !== socket.OPEN) return
     if (socket.bufferedAmount > MAX_UNSENT_BYTES) this.#options.closed('the application does not read')

@@ -135,9 +135,8 @@ export class Relay {
       socket.terminate()
       return
     }
-    this.#socket.open(socket)
     const { setup, parameters, relay_id } = this.#options.request
-    this.#send('setup', { sessionId: relay_id, ...setup, customParameters: parameters })
+    this.#socket.open(socket, { type: 'setup', sessionId: relay_id, ...setup, customParameters: parameters })
     const { stream, recognizer } = this.#options
     const { sensitivity, noise_suppression: suppress_noise = false } = this.#options.request
     if (!stream.closed) stream.watchSpeech({ onset_ms: ONSETS_MS[sensitivity], end_ms: SILENCE_MS, suppress_noise })

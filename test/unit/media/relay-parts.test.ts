@@ -1,5 +1,9 @@
+import { WebSocket } from 'ws'
+import { AppSocket } from '../../../media/relay/app-socket.ts'
 import { Phrases } from '../../../media/relay/phrases.ts'
+import { standingClock } from '../../support/clock.ts'
 import t from '../../support/harness/index.ts'
+import { relayApp } from '../../support/relay-app.ts'
 
 t.test('tokens become phrases as soon as a sentence or a long clause is complete', t => {
   const rows: [name: string, tokens: string[], phrases: string[]][] = [
@@ -35,4 +39,20 @@ t.test('tokens become phrases as soon as a sentence or a long clause is complete
   const cut = phrases.add('word '.repeat(100))
   t.equal(cut[0], 'word '.repeat(60), 'text without an end is cut at a space')
   t.end()
+})
+
+t.test('an application that connects late is told what happened before, after the setup', async t => {
+  const app = await relayApp(t)
+  const nothing = () => undefined
+  const socket = new AppSocket({ clock: standingClock(), message: nothing, fault: nothing, closed: nothing })
+  t.teardown(() => socket.close())
+  for (let digit = 0; digit < 200; digit++) socket.send({ type: 'dtmf', digit: String(digit) })
+  const connected = new WebSocket(app.url)
+  connected.once('open', () => {
+    socket.open(connected, { type: 'setup' })
+    socket.send({ type: 'interrupt' })
+  })
+  await app.told('interrupt')
+  const told = app.messages.map(({ type, digit }) => (digit === undefined ? type : digit))
+  t.same(told, ['setup', ...Array.from({ length: 100 }, (_value, digit) => String(digit)), 'interrupt'])
 })
