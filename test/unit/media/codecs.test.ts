@@ -151,17 +151,16 @@ for (const { suite } of SRTP_SUITES) {
     ] as const
     const only = (sdp: string) => sdp.replace(/^a=crypto:.*\r\n/gm, line => (line.includes(` ${suite} `) ? line : ''))
     await connectLegs(secured[0], secured[1], only)
+    const stats = () => client.request('leg.stats', { leg_id: secured[0] })
+    // A leg sends silence once it has answered. Until the answer is here, nobody can decrypt it.
+    const early = (await stats()).srtp_dropped
     await client.request('bridge', { a: plain[0]?.leg_id ?? '', b: secured[0] })
     await client.request('bridge', { a: secured[1], b: plain[1]?.leg_id ?? '' })
     await Promise.all([a.send(tone(1000, 500)), b.send(tone(600, 500))])
     const [fromB, fromA] = await Promise.all([a.sound(200), b.sound(200)])
     t.equal(strongestHz(fromA), 1000)
     t.equal(strongestHz(fromB), 600)
-    t.match(await client.request('leg.stats', { leg_id: secured[0] }), {
-      secured: true,
-      srtp_dropped: 0,
-      packets_lost: 0,
-    })
+    t.match(await stats(), { secured: true, srtp_dropped: early, packets_lost: 0 })
     await client.request('session.close', { session_id })
   })
 }
