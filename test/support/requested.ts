@@ -1,4 +1,5 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
+import { pendingWaits } from './wait.ts'
 
 interface Wish {
   readonly method: string
@@ -25,6 +26,16 @@ const MOST_MOVES = 5
  * uncompressed. The streams of `fetch` cost up to a seventh of the CPU time of a test that mostly asks the API.
  */
 export async function requested(url: string, wish: Wish): Promise<Heard> {
+  const wait = { what: `the answer to ${wish.method} ${url}` }
+  pendingWaits.add(wait)
+  try {
+    return await answered(url, wish)
+  } finally {
+    pendingWaits.delete(wait)
+  }
+}
+
+async function answered(url: string, wish: Wish): Promise<Heard> {
   let at = new URL(url)
   for (let moves = 0; ; moves++) {
     const answer = await sent(at, wish)

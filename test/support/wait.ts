@@ -13,6 +13,7 @@ export const SCRAPE_AGAIN_MS = 500
 /**
  * Waits until `look` returns a value other than undefined, null or false. Fails with `what` after `limit_ms`. It looks
  * often at first and less often the longer it waits: after a tenth of the time so far, at the latest after `most_ms`.
+ * A look that does not end, such as a request without an answer, fails it too, `PATIENCE_MS` later.
  */
 export async function until<T>(
   what: string,
@@ -23,9 +24,14 @@ export async function until<T>(
   const begun_ms = performance.now()
   const wait = { what }
   pendingWaits.add(wait)
+  let unended: NodeJS.Timeout | undefined
+  const endless = new Promise<never>((_resolve, reject) => {
+    const fail = () => reject(new Error(`timed out: ${what}; the last look has not ended`))
+    unended = setTimeout(fail, limit_ms + PATIENCE_MS)
+  })
   try {
     for (;;) {
-      const seen = await look()
+      const seen = await Promise.race([look(), endless])
       if (seen !== undefined && seen !== null && seen !== false) return seen
       const waited_ms = performance.now() - begun_ms
       if (waited_ms > limit_ms) throw new Error(`timed out after ${limit_ms} ms: ${what}`)
@@ -33,6 +39,7 @@ export async function until<T>(
       await new Promise(resolve => setTimeout(resolve, pause_ms))
     }
   } finally {
+    clearTimeout(unended)
     pendingWaits.delete(wait)
   }
 }

@@ -40,7 +40,12 @@ const isPromise = (value: unknown): value is PromiseLike<unknown> =>
 /** What waits now, for the message of a time limit. */
 export const waitsFor = (): string => {
   const waits = [...pendingWaits]
-  return waits.length === 0 ? 'no wait of `until` is open' : waits.map(({ what }) => `waits for: ${what}`).join('\n')
+  const counted = new Map<string, number>()
+  for (const kind of process.getActiveResourcesInfo()) counted.set(kind, (counted.get(kind) ?? 0) + 1)
+  const open = [...counted].map(([kind, count]) => `${count} ${kind}`).join(', ')
+  return waits.length === 0
+    ? `no wait is open; there is: ${open}`
+    : waits.map(({ what }) => `waits for: ${what}`).join('\n')
 }
 
 let folders = 0

@@ -125,6 +125,8 @@ t.test('a test that waits for what can no longer happen fails, and the next file
   const { code, ends, failures } = await run(t, {
     idle: `t.test('waits for nobody', () => new Promise(() => undefined))
       t.test('the next one runs', async t => t.pass())`,
+    endless: `${WAIT.replace('until', 'PATIENCE_MS, until')}
+      t.test('looks for ever', () => until('an answer', () => new Promise(() => undefined), 50 - PATIENCE_MS))`,
     unheld: `import { createSocket } from 'node:dgram'
       t.test('waits for a datagram by a socket that holds nothing', async t => {
         const socket = createSocket('udp4')
@@ -138,8 +140,11 @@ t.test('a test that waits for what can no longer happen fails, and the next file
       })`,
   })
   t.equal(code, 1)
-  t.match(ends, { idle: { pass: 1, fail: 1 }, unheld: { pass: 1, fail: 0 } })
-  t.match(failures, [{ file: 'idle', detail: /^nothing is left that could end this test/ }])
+  t.match(ends, { idle: { pass: 1, fail: 1 }, endless: { fail: 1 }, unheld: { pass: 1, fail: 0 } })
+  t.match(failures, [
+    { file: 'idle', detail: /^nothing is left that could end this test/ },
+    { file: 'endless', path: /timed out: an answer; the last look has not ended/ },
+  ])
 })
 
 t.test('a test that reaches its time limit, or whose file does, says what it waits for', async t => {
