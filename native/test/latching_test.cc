@@ -397,6 +397,33 @@ void rebinding() {
   }
 }
 
+/** The hold of RFC 2543: an SDP with c=0.0.0.0 takes the peer's address away, but no other peer comes in its place. */
+void held_by_address() {
+  Rebinding r(false);
+  r.w.run(10'000);
+  StreamConfig hold = config(Address{}, kUlaw);
+  hold.remote_rtcp = Address{};
+  hold.may_send = false;
+  r.leg.stream->describe(hold, r.w.now);
+  r.leg.sent.clear();
+  r.leg.reports.clear();
+  bool heard = true, moved = false;
+  for (int i = 0; i < 10; ++i) heard &= r.send(r.nat);
+  check::ok(heard, "the holder's music is taken from where its audio came from");
+  for (int i = 0; i < 500; ++i) moved |= r.send(r.stranger, 78);
+  check::ok(!moved, "a stranger does not become the holder");
+  r.leg.stream->send_keys({"", "1", 60, 60}, r.w.now);
+  r.w.run(20'000);
+  check::ok(r.leg.sent.empty() && r.leg.reports.empty(), "the holder gets neither RTP nor RTCP (RFC 3264 §8.4)");
+  r.leg.stream->describe(config(r.named, kUlaw), r.w.now);
+  check::ok(r.send(r.nat) && r.sends_to(r.nat), "after the hold both hear each other where they were");
+  r.leg.stream->describe(hold, r.w.now);
+  const std::vector<Network> denied{{address("203.0.113.0", 0), 24}};
+  r.w.context.denied = &denied;
+  r.leg.stream->describe(config(r.after, kUlaw), r.w.now);
+  check::ok(!r.send(r.nat), "an address that is denied ends what was latched");
+}
+
 void outranking_secured() {
   TwoPorts t;
   StreamConfig c = config(t.named, kUlaw);
@@ -429,4 +456,5 @@ void latching_tests() {
   raw_shares();
   outranking_secured();
   rebinding();
+  held_by_address();
 }

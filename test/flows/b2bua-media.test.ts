@@ -162,6 +162,12 @@ t.test('media between two legs', async t => {
       const music = holder.hum(440)
       await other.hears(440)
       await music()
+      holder.sdpAddress = '0.0.0.0'
+      t.match(await holder.reoffer(), /a=recvonly/, 'the hold of RFC 2543')
+      const oldMusic = holder.hum(620)
+      await other.hears(620)
+      await oldMusic()
+      holder.sdpAddress = null
       t.match(await holder.reoffer('inactive'), /a=inactive/)
       await stillReceives(t, other, 60)
       t.ok(other.level(440) < -60, 'silence')

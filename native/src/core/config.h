@@ -40,6 +40,7 @@ struct PayloadFacts {
 
 struct StreamConfig {
   Address remote_rtp, remote_rtcp;  // unknown before the peer's SDP
+  bool reachable = true;            // false while the SDP names no address: then nothing is sent
   bool rtcp_mux = false;
   bool may_send = false, may_receive = false;
   std::vector<PayloadFacts> receive;

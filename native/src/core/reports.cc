@@ -127,10 +127,15 @@ void Reports::tick(uint64_t now_us) {
   send_report(false, now_us);
 }
 
+/** A peer that holds the call by c=0.0.0.0 gets no RTCP either (RFC 3264 §8.4). */
+bool Reports::reaches_peer() const {
+  return stream_.config().reachable && address_.known();
+}
+
 void Reports::send_report(bool bye, uint64_t now_us) {
   const Sender& sender = stream_.sender();
   ReceiveStats& stats = stream_.receiver().stats();
-  if (!address_.known() || (!sender.sent_any() && !stats.started())) return;
+  if (!reaches_peer() || (!sender.sent_any() && !stats.started())) return;
   OurReport r;
   r.ssrc = sender.ssrc();
   r.bye = bye;
@@ -161,7 +166,7 @@ void Reports::fill_block(OurReport& r, uint64_t now_us) {
 
 void Reports::send(uint8_t* packet, size_t n) {
   n = stream_.sender().protect_rtcp(packet, n);
-  if (n == 0 || !address_.known()) return;
+  if (n == 0 || !reaches_peer()) return;
   Wire& wire = stream_.wire();
   const bool ok = stream_.config().rtcp_mux ? wire.send_rtp(packet, n, stream_.sender().address())
                                             : wire.send_rtcp(packet, n, address_);

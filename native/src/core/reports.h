@@ -31,6 +31,7 @@ class Reports {
 
  private:
   bool comes_from_peer(const Address& from, bool muxed) const;
+  bool reaches_peer() const;
   bool policed(uint64_t now_us);
   bool decrypt(uint8_t* packet, size_t& n);
   void take(const PeerReport& report, uint64_t now_us);

@@ -52,7 +52,18 @@ void Stream::tell(EventType type, int64_t a, int64_t b, const char* text) const 
 }
 
 void Stream::describe(StreamConfig next, uint64_t now_us) {
-  if (context_.denied && any_holds(*context_.denied, next.remote_rtp)) next.remote_rtp = next.remote_rtcp = Address{};
+  const bool denied = context_.denied && any_holds(*context_.denied, next.remote_rtp);
+  if (denied) next.remote_rtp = next.remote_rtcp = Address{};
+  next.reachable = next.remote_rtp.known();
+  if (!next.reachable) {
+    next.may_send = false;
+    // The hold of RFC 2543, c=0.0.0.0, moves the peer nowhere: its music comes from where its audio came from. ICE
+    // names a browser's addresses.
+    if (!denied && !receiver_.takes_raw()) {
+      next.remote_rtp = config_.remote_rtp;
+      next.remote_rtcp = config_.remote_rtcp;
+    }
+  }
   const bool moves = !(next.remote_rtp == config_.remote_rtp);
   receiver_.describe(config_, next, now_us);
   sender_.describe(config_, next);
