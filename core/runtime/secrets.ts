@@ -10,7 +10,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { DigestAlgorithm, DigestCrypto } from '../domain/identity/index.ts'
+import type { DigestCrypto, DigestHash } from '../domain/identity/index.ts'
 import type { Clock } from './clock.ts'
 import { bootId } from './machine.ts'
 
@@ -84,10 +84,11 @@ export async function passwordMatches(password: string, stored: string): Promise
   return timingSafeEqual(await derived(password, Buffer.from(salt, 'base64url'), cost), Buffer.from(hash, 'base64url'))
 }
 
-const DIGEST_HASHES = { MD5: 'md5', 'SHA-256': 'sha256' } as const
+const DIGEST_HASHES = { MD5: 'md5', 'SHA-256': 'sha256', 'SHA-512-256': 'sha512-256' } as const
 
 /** Returns a hash of digest authentication (RFC 7616 §3.3), in hex. */
-export const digestHash = (algorithm: DigestAlgorithm, text: string): string => hash(DIGEST_HASHES[algorithm], text)
+export const digestHash = (algorithm: DigestHash, content: string | Uint8Array): string =>
+  hash(DIGEST_HASHES[algorithm], content)
 
 /** Returns HA1 (RFC 7616 §3.4.2), in hex. */
 export const digestHa1 = (algorithm: 'md5' | 'sha256', username: string, realm: string, password: string): string =>

@@ -244,8 +244,9 @@ class Stack implements SipStack {
                 return progress.provisional?.(view)
               }
               for (const id of early) this.#dialogs.delete(id)
+              const { body = '' } = request
               const again =
-                cancelled || given_up ? null : challenged?.answer(view, { method: 'INVITE', uri: options.uri })
+                cancelled || given_up ? null : challenged?.answer(view, { method: 'INVITE', uri: options.uri, body })
               if (again) return send({ ...wanted, credentials: again, repeats: request })
               if (response.status >= 300 || !stackDialogId) {
                 return settle({ kind: 'refused', response: view })
@@ -314,7 +315,7 @@ class Stack implements SipStack {
               if (response.status < 200) return
               const view = responseView(response)
               if (method === 'INVITE' && response.status < 300) this.#acknowledge(view, ack, options.acknowledging)
-              const again = challenged?.answer(view, { method, uri: request.uri })
+              const again = challenged?.answer(view, { method, uri: request.uri, body: request.body ?? '' })
               if (again) send({ ...wanted, credentials: again, repeats: request })
               else settle(view)
             })

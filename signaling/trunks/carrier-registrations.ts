@@ -217,6 +217,7 @@ class Kept {
       method,
       uri,
       cnonce: randomBytes(8).toString('hex'),
+      body: '',
     })
     const more = { [proxy ? 'Proxy-Authorization' : 'Authorization']: credentials }
     const { address } = first

@@ -1,12 +1,18 @@
-/** Digest access authentication (RFC 7616, RFC 8760 for SIP), only qop=auth. Callers pass in the hash functions. */
+/**
+ * Digest access authentication (RFC 7616, RFC 8760 for SIP). What we offer ourselves has qop=auth alone. Callers pass
+ * in the hash functions.
+ */
 export type DigestAlgorithm = 'SHA-256' | 'MD5'
+
+/** What a challenge of others may ask for. */
+export type DigestHash = DigestAlgorithm | 'SHA-512-256'
 
 /** Most preferred first (RFC 8760 §2.3). */
 const DIGEST_ALGORITHMS: readonly DigestAlgorithm[] = ['SHA-256', 'MD5']
 
 export interface DigestCrypto {
   /** Lowercase hexadecimal. */
-  hash(algorithm: DigestAlgorithm, text: string): string
+  hash(algorithm: DigestHash, content: string | Uint8Array): string
   /** HMAC with the server's key, lowercase hexadecimal. */
   hmac(text: string): string
   /** Compares in constant time when the lengths are equal. */
@@ -19,7 +25,7 @@ export interface DigestSecret {
   readonly ha1_sha256: string
 }
 
-export const ha1 = (crypto: DigestCrypto, algorithm: DigestAlgorithm, user: string, realm: string, password: string) =>
+export const ha1 = (crypto: DigestCrypto, algorithm: DigestHash, user: string, realm: string, password: string) =>
   crypto.hash(algorithm, `${user}:${realm}:${password}`)
 
 /** How long a nonce stays valid. */

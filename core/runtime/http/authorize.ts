@@ -30,9 +30,9 @@ export class DigestAnswers {
     // A second refusal means that the password is wrong, unless the server says that it was right.
     if (!challenge || this.#answers >= MAX_ANSWERS || (this.#answers > 0 && !challenge.stale)) return null
     this.#answers++
-    const { method } = hop
+    const { method, body } = hop
     const cnonce = randomBytes(16).toString('hex')
-    const facts = { ...this.#credentials, method, uri: target.path, cnonce }
+    const facts = { ...this.#credentials, method, uri: target.path, cnonce, body: body ?? '' }
     return toWire(answerChallenge({ hash: digestHash }, challenge, facts))
   }
 }

@@ -56,7 +56,7 @@ export class Authorizer {
     const headers: Record<string, string> = {}
     let rounds = 0
     return {
-      answer: (response, { method, uri }) => {
+      answer: (response, request) => {
         const proxy = response.status === 407
         if ((!proxy && response.status !== 401) || ++rounds > MAX_ROUNDS) return null
         const name = proxy ? 'Proxy-Authorization' : 'Authorization'
@@ -67,7 +67,7 @@ export class Authorizer {
         if (!challenge || (repeated && !challenge.stale)) return null
         this.#realms.add(challenge.realm)
         const cnonce = randomBytes(8).toString('hex')
-        headers[name] = answerChallenge({ hash: digestHash }, challenge, { ...this.#credentials, method, uri, cnonce })
+        headers[name] = answerChallenge({ hash: digestHash }, challenge, { ...this.#credentials, ...request, cnonce })
         return { ...headers }
       },
     }
@@ -78,7 +78,8 @@ interface Challenged {
   /** Returns the headers with which to send the request again; null when the response is its result. */
   answer(
     response: Answered,
-    request: { readonly method: string; readonly uri: string },
+    /** As it was sent: the answer covers it. */
+    request: { readonly method: string; readonly uri: string; readonly body: string | Uint8Array },
   ): Readonly<Record<string, string>> | null
 }
 

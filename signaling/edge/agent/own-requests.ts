@@ -1,6 +1,7 @@
 import type { Authorizer } from '../../../core/runtime/sip/authorizer.ts'
 import type { SipDialog } from '../dialog/dialog.ts'
 import type { Draft } from '../sip/message.ts'
+import { bodyOf } from '../sip/sent-text.ts'
 import type { EdgeStack, RequestEvents, SentRequest } from '../stack.ts'
 import { UNHEARD } from '../transaction/client.ts'
 
@@ -32,7 +33,11 @@ export function requestInDialog(
           status: response.status,
           header: (name: string) => response.lines(name).join(', ') || null,
         }
-        const again = challenged?.answer(view, { method, uri: uriOf(sent) })
+        const again = challenged?.answer(view, {
+          method,
+          uri: uriOf(sent),
+          body: Buffer.from(bodyOf(sent.text), 'latin1'),
+        })
         if (again) send(again, { ...heard, sent: () => undefined })
         else heard.response(response, from, sent)
       },

@@ -30,6 +30,15 @@ function proves(value: string | undefined, nonce: string, method: string): boole
   return of('nonce') === nonce && of('response') === response
 }
 
+/** Whether a value proves the password for nonce n1 and an INVITE with its body, by MD5-sess and auth-int. */
+function provesBody(value: string | undefined, body: string): boolean {
+  const of = (name: string): string => new RegExp(`[ ,]${name}="?([^",]*)`).exec(value ?? '')?.[1] ?? ''
+  const hash = (text: string): string => createHash('md5').update(text).digest('hex')
+  const first = hash(`${hash(`${AUTH.username}:carrier:${AUTH.password}`)}:n1:${of('cnonce')}`)
+  const second = hash(`INVITE:${of('uri')}:${hash(body)}`)
+  return of('response') === hash(`${first}:n1:00000001:${of('cnonce')}:auth-int:${second}`)
+}
+
 /** Starts an edge and a node's stack. `traced` holds what the ladder gets. */
 async function started(t: Test) {
   const clock = testClock()
@@ -102,6 +111,19 @@ t.test('a challenged INVITE is sent again with the credentials, as the same requ
   t.equal(second?.call_id, first?.call_id)
   t.equal(second?.from_tag, first?.from_tag)
   t.equal(second?.cseq.seq, (first?.cseq.seq ?? 0) + 1)
+})
+
+t.test('a peer that offers only auth-int with MD5-sess gets a digest of the body too', async t => {
+  const tried: string[] = []
+  const needed = 'Digest realm="carrier", nonce="n1", qop="auth-int", algorithm=MD5-sess'
+  const { outcome } = await placed(t, call => {
+    const value = proxied(call)
+    tried.push(value ?? '')
+    if (provesBody(value, call.offer)) answers(call)
+    else call.reject(407, { headers: { 'Proxy-Authenticate': needed } })
+  })
+  t.equal(outcome.kind, 'answered')
+  t.equal(tried.length, 2)
 })
 
 t.test(

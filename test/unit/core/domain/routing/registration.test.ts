@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { answerChallenge, readChallenges } from '../../../../../core/domain/identity/index.ts'
 import { grantedSeconds, nextRegistration } from '../../../../../core/domain/routing/index.ts'
+import { digestHash } from '../../../../../core/runtime/secrets.ts'
 import t from '../../../../support/harness/index.ts'
 
 const answer = (code: number, more: object = {}) => ({
@@ -41,22 +42,60 @@ t.test('answers challenges as in RFC 7616 §3.9.1, and prefers SHA-256 to MD5', 
     challenges.map(({ algorithm }) => algorithm),
     ['SHA-256', 'MD5'],
   )
-  const crypto = {
-    hash: (algorithm: 'MD5' | 'SHA-256', text: string) =>
-      createHash(algorithm === 'MD5' ? 'md5' : 'sha256')
-        .update(text)
-        .digest('hex'),
-  }
   const given = {
     username: 'Mufasa',
     password: 'Circle of Life',
     method: 'GET',
     uri: '/dir/index.html',
     cnonce: 'f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ',
+    body: '',
   }
-  const answers = challenges.map(challenge => answerChallenge(crypto, challenge, given))
+  const answers = challenges.map(challenge => answerChallenge({ hash: digestHash }, challenge, given))
   t.match(answers[0], 'response="753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"')
   t.match(answers[1], 'response="8ca523f5e9506fed4657c9700eebdbec"')
   t.same(readChallenges('Basic realm="x"'), [])
-  t.same(readChallenges('Digest realm="x", nonce="y", qop="auth-int"'), [], 'a body that is hashed, too')
+  t.same(readChallenges('Digest realm="x", nonce="y", qop="token"'), [])
+  t.same(readChallenges('Digest realm="x", nonce="y", algorithm=SHA3-sess'), [])
+})
+
+t.test('answers challenges that only programs older or stricter than most make', async t => {
+  const answerTo = (rest: string, given = {}) => {
+    const [challenge] = readChallenges(`Digest realm="x", nonce="n"${rest}`)
+    const facts = { username: 'u', password: 'p', method: 'INVITE', uri: 'sip:a@b', cnonce: 'c', body: 'v=0\r\n' }
+    return challenge && answerChallenge({ hash: digestHash }, challenge, { ...facts, ...given })
+  }
+  const h = (algorithm: string, text: string) => createHash(algorithm).update(text).digest('hex')
+  const key = h('md5', 'u:x:p')
+  const [plain, whole] = [h('md5', 'INVITE:sip:a@b'), h('md5', `INVITE:sip:a@b:${h('md5', 'v=0\r\n')}`)]
+  const session = h('md5', `${key}:n:c`)
+  const right: [string, string, RegExp][] = [
+    [', qop="auth-int"', h('md5', `${key}:n:00000001:c:auth-int:${whole}`), /algorithm=MD5, qop=auth-int, nc=/],
+    [', qop="auth-int,auth"', h('md5', `${key}:n:00000001:c:auth:${plain}`), /qop=auth, nc=/],
+    [
+      ', qop="auth", algorithm=md5-sess',
+      h('md5', `${session}:n:00000001:c:auth:${plain}`),
+      /algorithm=MD5-sess, qop=auth, nc=00000001, cnonce="c"/,
+    ],
+    [', algorithm=MD5-sess', h('md5', `${session}:n:${plain}`), /algorithm=MD5-sess, cnonce="c"/],
+  ]
+  for (const [rest, response, form] of right) {
+    t.match(answerTo(rest), `response="${response}"`, rest)
+    t.match(answerTo(rest), form)
+  }
+  const several = [
+    'Digest realm="x", nonce="n", algorithm=MD5, qop="auth"',
+    'Digest realm="x", nonce="n", algorithm=SHA-256-sess, qop="auth"',
+    'Digest realm="x", nonce="n", algorithm=SHA-512-256, qop="auth"',
+    'Digest realm="x", nonce="n", algorithm=SHA-256, qop="auth"',
+  ].join(', ')
+  t.same(
+    readChallenges(several).map(one => `${one.algorithm}${one.session ? '-sess' : ''}`),
+    ['SHA-512-256', 'SHA-256-sess', 'SHA-256', 'MD5'],
+    'the strongest first',
+  )
+})
+
+t.test('SHA-512-256 is that of RFC 7616 §3.9.2: its hash of a user name, as the erratum corrects it', async t => {
+  const hash = '793263caabb707a56211940d90411ea4a575adeccb7e360aeb624ed06ece9b0b'
+  t.equal(digestHash('SHA-512-256', 'Jäsøn Doe:api@example.org'), hash)
 })
