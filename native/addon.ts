@@ -57,6 +57,7 @@ interface Addon {
   createEngine(options: Required<EngineOptions>, onEvents: (events: EngineEvent[]) => void): NativeEngine
   features(g729: boolean): EngineFeatures
   resample(samples: Int16Array, fromHz: number, toHz: number): Int16Array
+  decodeGsm(bytes: Uint8Array, wav: boolean): Int16Array
   hearing(onsetMs: number, endMs: number, suppressNoise: boolean): (frame: Int16Array) => HeardFrame
   encodeTest(codec: string, samples: Int16Array): Buffer
   decodeTest(codec: string, payload: Uint8Array): Int16Array

@@ -414,6 +414,15 @@ export function resample(samples: Int16Array, from_hz: number, to_hz: number): I
   return from_hz === to_hz ? samples : load().resample(samples, from_hz, to_hz)
 }
 
+/**
+ * Decodes GSM 06.10 to PCM: `frames` of 33 bytes for 160 samples each, or blocks of 65 bytes for 320, as WAV files have
+ * them. A cut one at the end is left out.
+ */
+export function decodeGsm(bytes: Uint8Array, packing: 'frames' | 'wav'): Int16Array {
+  if (!(bytes instanceof Uint8Array)) throw new TypeError('bytes: a Uint8Array')
+  return load().decodeGsm(bytes, packing === 'wav')
+}
+
 /** Returns what `watchSpeech` hears, as a function of frames of 20 ms at 8 kHz, for a line without a stream. */
 export function hearing(options: SpeechWatchOptions): (frame: Int16Array) => HeardFrame {
   const hear = load().hearing(...checkSpeechWatch(options))

@@ -1,4 +1,5 @@
 import { readAiff } from './aiff.ts'
+import { GSM_FRAME_BYTES, readGsm } from './gsm.ts'
 import type { Mp3Decoder } from './mp3.ts'
 import { type Decoded, SAMPLE_FORMATS, type SampleFormat, toMono, unsupported } from './pcm.ts'
 import { isRiff, readWav } from './wav.ts'
@@ -22,7 +23,9 @@ async function decodeByFormat(bytes: Buffer, content_type: string | null, mp3: M
   const type = (content_type ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
   if (/^audio\/(x-)?(ulaw|mulaw|basic)$/.test(type)) return raw(bytes, 'ulaw')
   if (/^audio\/(x-)?(alaw)$/.test(type)) return raw(bytes, 'alaw')
+  if (/^audio\/(x-)?gsm$/.test(type)) return readGsm(bytes, 'frames')
   if (/^audio\/(mpeg|mp3|x-mp3|x-mpeg)$/.test(type)) return mp3.decode(bytes)
+  if (isGsm(bytes)) return readGsm(bytes, 'frames')
   return unsupported(type === '' ? 'the file is of no audio format we know' : `${type} is not supported`)
 }
 
@@ -34,6 +37,14 @@ const raw = (bytes: Buffer, format: 'ulaw' | 'alaw'): Decoded => ({
 function isMpegFrame(bytes: Buffer): boolean {
   const [first = 0, second = 0, third = 0] = bytes
   return first === 0xff && (second & 0xe0) === 0xe0 && (second & 0x06) !== 0 && (third & 0xf0) !== 0xf0
+}
+
+/** A GSM file has no header, but each of its frames begins with 1101 (RFC 3551 §4.5.8.1). */
+function isGsm(bytes: Buffer): boolean {
+  const looked_at = Math.min(bytes.length, 100 * GSM_FRAME_BYTES)
+  if (bytes.length % GSM_FRAME_BYTES !== 0 || looked_at < 5 * GSM_FRAME_BYTES) return false
+  for (let at = 0; at < looked_at; at += GSM_FRAME_BYTES) if ((bytes[at] ?? 0) >> 4 !== 0b1101) return false
+  return true
 }
 
 /** Decodes Sun .au: after the magic come offset, length, encoding, rate and channels, big-endian. */

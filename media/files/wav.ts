@@ -1,3 +1,4 @@
+import { readGsm } from './gsm.ts'
 import {
   type Decoded,
   MAX_SECONDS,
@@ -21,6 +22,7 @@ interface WavLayout {
 }
 
 const EXTENSIBLE = 0xfffe
+const GSM = 0x31
 
 /** Parses a RIFF/WAVE file, or its form of more than 4 GB (RF64), up to its `data` chunk; null when it is not one. */
 export function wavLayout(bytes: Buffer): WavLayout | null {
@@ -63,15 +65,17 @@ export function readPlainWav(bytes: Buffer): Pcm | null {
   return { samples, rate_hz }
 }
 
-/** Decodes WAV with 8, 16, 24 or 32-bit PCM, 32-bit float, µ-law or A-law, and up to eight channels. */
+/** Decodes WAV with 8, 16, 24 or 32-bit PCM, 32-bit float, µ-law or A-law of up to eight channels, or with GSM. */
 export function readWav(bytes: Buffer): Decoded {
   const layout = wavLayout(bytes)
   if (!layout) return unsupported('the WAV file has no fmt and data chunks')
   const { channels, rate_hz } = layout
   const format = sampleFormat(layout)
-  if (!format) return unsupported(`WAV format ${layout.format} with ${layout.bits} bits is not supported`)
+  const gsm = layout.format === GSM && channels === 1
+  if (!format && !gsm) return unsupported(`WAV format ${layout.format} with ${layout.bits} bits is not supported`)
   if (!sane(channels, rate_hz)) return unsupported(`a WAV file of ${channels} channels at ${rate_hz} Hz`)
   const audio = bytes.subarray(layout.data_at, dataEnd(bytes, layout))
+  if (!format) return readGsm(audio, 'wav', rate_hz)
   return { pcm: { samples: toMono(audio, format, channels, rate_hz), rate_hz } }
 }
 

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { newId } from '../../core/runtime/ids.ts'
 import { compressUlaw } from '../../media/files/pcm.ts'
 import { tone, wavBytes } from '../support/audio.ts'
@@ -304,11 +305,14 @@ t.test('verbs with media', async t => {
   await t.test('a sound that cannot be had leaves its warning among the events of the call', async t => {
     pages['/missing.wav'] = { status: 404 }
     pages['/broken.wav'] = { type: 'audio/wav', body: Buffer.from('RIFF') }
+    const gsm = readFileSync(fileURLToPath(new URL('../../../fixtures/audio/tone-600hz.gsm', import.meta.url)))
+    pages['/600.gsm'] = { type: 'audio/x-gsm', body: gsm }
     const line = await callIn(
-      doc(`<Play>${url}/broken.wav</Play><Play>${url}/missing.wav</Play><Play>${url}/900.wav</Play>`),
+      doc(`<Play>${url}/broken.wav</Play><Play>${url}/missing.wav</Play><Play loop="0">${url}/600.gsm</Play>`),
     )
-    await line.hears(900)
+    await line.hears(600)
     const sid = await town.sidOf(line)
+    line.hangUp()
     await line.over()
     const { body } = await w.voice('GET', `/Calls/${sid}/Events.json`)
     const faults = body.events

@@ -270,6 +270,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
               }));
   exports.Set("features", Napi::Function::New(env, features));
   exports.Set("resample", Napi::Function::New(env, resample));
+  exports.Set("decodeGsm", Napi::Function::New(env, gsm));
   exports.Set("hearing", Napi::Function::New(env, hearing));
   exports.Set("encodeTest", Napi::Function::New(env, encode_all));
   exports.Set("decodeTest", Napi::Function::New(env, decode_all));

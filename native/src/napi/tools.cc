@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../codec/gsm.h"
 #include "../core/resample.h"
 #include "../core/speech_watch.h"
 #include "values.h"
@@ -30,6 +31,12 @@ Napi::Value resample(const Napi::CallbackInfo& i) {
   const auto in = i[0].As<Napi::Int16Array>();
   return int16s(i.Env(), media::resample_all(in.Data(), in.ElementLength(), i[1].ToNumber().DoubleValue(),
                                              i[2].ToNumber().DoubleValue()));
+}
+
+Napi::Value gsm(const Napi::CallbackInfo& i) {
+  const auto in = i[0].As<Napi::Uint8Array>();
+  const auto packing = i[1].ToBoolean() ? GsmPacking::wav49 : GsmPacking::frames;
+  return int16s(i.Env(), decode_gsm(in.Data(), in.ElementLength(), packing));
 }
 
 static const Codec& codec_named(const Napi::CallbackInfo& i) {
