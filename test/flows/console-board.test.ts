@@ -4,6 +4,7 @@ import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { insertCall } from '../../core/state/calls/running-calls.ts'
 import { putSandboxCarrier } from '../../core/state/configuration/bootstrap.ts'
+import { insertOrganization, insertProject } from '../../core/state/people/customers.ts'
 import { insertTestAlert, insertTestContainment } from '../support/alerts.ts'
 import { chargedCall } from '../support/charges.ts'
 import { standingClock } from '../support/clock.ts'
@@ -567,5 +568,36 @@ t.test('pages that draw what happened', async t => {
       await everythingFits(page, 'live calls')
       await screenshot(page, PICTURES, `${width}-live-calls`)
     }
+  })
+
+  await t.test('an operator sees all projects of a customer, and the name of each beside its number', async t => {
+    const [e164 = ''] = w.demo.numbers
+    const now = iso(w.clock.now())
+    const given = { name: 'Chain', time_zone: 'Africa/Lagos', contact_email: 'desk@chain.example' }
+    const { organization_id, last } = await w.state.transaction(async trx => {
+      const { id: organization_id } = await insertOrganization(trx, given, now)
+      const terms = { organization_id, sandbox: true, prepaid: false, credit_minor: 0 }
+      const made = []
+      for (let at = 1; at <= 201; at++)
+        made.push(
+          await insertProject(trx, { ...terms, name: `Branch ${at}` }, { master_key: w.settings.master_key, now }),
+        )
+      const last = made.sort((one, other) => (one.id < other.id ? -1 : 1)).at(-1)
+      await trx
+        .updateTable('number')
+        .set({ project_id: last?.id ?? '' })
+        .where('e164', '=', e164)
+        .execute()
+      return { organization_id, last }
+    })
+    await open(`/operator/customers/${organization_id}`)
+    const projects = page.getByRole('table', { name: 'Projects' }).locator('tbody tr')
+    await until('the first page is shown', async () => (await projects.count()) === 50)
+    await page.getByRole('button', { name: 'More projects' }).click()
+    await until('the second, too', async () => (await projects.count()) === 100)
+    await open('/operator/numbers')
+    const row = page.getByRole('row').filter({ hasText: e164 })
+    await row.getByRole('link', { name: last?.name ?? '', exact: true }).waitFor()
+    t.same(complaints, [])
   })
 })

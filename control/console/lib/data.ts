@@ -159,6 +159,29 @@ export interface Pages<T> {
   reload(): void
 }
 
+/** Loads every page of a list, one after the other. `path` has a query. */
+export function useAll<T>(path: string | null): readonly T[] {
+  const { data: first } = useData<Page<T>>(path)
+  const [later, setLater] = useState<{ readonly of: Page<T> | undefined; readonly rows: readonly T[] }>()
+  useEffect(() => {
+    const abort = new AbortController()
+    const on = async (): Promise<void> => {
+      let rows: readonly T[] = []
+      let cursor = first?.next_cursor ?? null
+      while (cursor !== null) {
+        const page: Page<T> = await read(`${path}&cursor=${encodeURIComponent(cursor)}`, abort.signal)
+        rows = [...rows, ...page.data]
+        cursor = page.next_cursor ?? null
+        setLater({ of: first, rows })
+      }
+    }
+    // The rows that came stay, and the next look at the page asks again.
+    on().catch(() => undefined)
+    return () => abort.abort()
+  }, [first, path])
+  return [...(first?.data ?? []), ...(later?.of === first ? (later?.rows ?? []) : [])]
+}
+
 interface Paging<T> {
   readonly poll_ms?: number
   readonly key: (row: T) => string

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { ScrollBox } from './basics.tsx'
+import type { Pages } from '../lib/data.ts'
+import { Button, ScrollBox } from './basics.tsx'
 
 export interface Column<T> {
   readonly title: string
@@ -173,3 +174,13 @@ const Gap = ({ px, span }: { px: number; span: number }) => (
     <td colSpan={span} style={{ height: `${px}px` }} />
   </tr>
 )
+
+/** Loads the next page of a list. */
+export const More = ({ of, what }: { of: Pages<unknown>; what: string }) =>
+  of.more ? (
+    <div class="table-foot">
+      <Button small onClick={of.loadMore}>
+        More {what}
+      </Button>
+    </div>
+  ) : null

@@ -8,16 +8,31 @@ import type {
   OperatorPasswordReset,
   OperatorProject,
 } from '../../lib/api-types.ts'
-import { useAction, useData } from '../../lib/data.ts'
+import { useAction, useData, usePages } from '../../lib/data.ts'
 import { money, words } from '../../lib/format.ts'
 import { hrefOf, type PageProps } from '../../lib/router.ts'
 import { ROLE_NAMES, type Role } from '../../lib/session.ts'
 import type { ListOf } from '../../lib/types.ts'
-import { Badge, Button, Card, Empty, Id, Loaded, Notice, PageHead, Status, Time } from '../../ui/basics.tsx'
+import {
+  Badge,
+  Button,
+  Card,
+  Empty,
+  Id,
+  Loaded,
+  NoRows,
+  Notice,
+  PageHead,
+  ProblemBox,
+  Status,
+  Time,
+} from '../../ui/basics.tsx'
 import { ConfirmWithReason, Dialog, SecretOnce } from '../../ui/dialog.tsx'
 import { Form, SelectField, TextField } from '../../ui/form.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import { type Column, More, Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
+
+const PAGING = { key: ({ id }: { readonly id: string }) => id } as const
 
 export function CustomerPage({ params }: PageProps) {
   const id = params['id'] ?? ''
@@ -94,7 +109,7 @@ const PROJECT_COLUMNS: readonly Column<OperatorProject>[] = [
 ]
 
 function Projects({ organization_id }: { organization_id: string }) {
-  const of = useData<ListOf<OperatorProject>>(`/operator/v1/projects?organization_id=${organization_id}`)
+  const of = usePages<OperatorProject>(`/operator/v1/projects?organization_id=${organization_id}`, PAGING)
   const [adding, setAdding] = useState(false)
   const [name, setName] = useState('')
   const action = useAction()
@@ -116,17 +131,21 @@ function Projects({ organization_id }: { organization_id: string }) {
         </Button>
       }
     >
-      <Loaded of={of}>
-        {({ data }) => (
-          <Table
-            label="Projects"
-            rows={data}
-            keyOf={row => row.id}
-            hrefOf={row => hrefOf(`/operator/projects/${row.id}`)}
-            columns={PROJECT_COLUMNS}
-          />
-        )}
-      </Loaded>
+      <ProblemBox problem={of.problem} />
+      {of.rows.length === 0 ? (
+        <NoRows of={of}>
+          <Empty title="No project" />
+        </NoRows>
+      ) : (
+        <Table
+          label="Projects"
+          rows={of.rows}
+          keyOf={PAGING.key}
+          hrefOf={row => hrefOf(`/operator/projects/${row.id}`)}
+          columns={PROJECT_COLUMNS}
+        />
+      )}
+      <More of={of} what="projects" />
       {adding && (
         <Dialog title="Add a project" onClose={() => setAdding(false)}>
           <Form onSubmit={() => void add()} submit="Add" busy={action.busy} problem={action.problem} fields={['/name']}>
@@ -219,7 +238,7 @@ const memberColumns = (choose: (member: OperatorMember, deed: Deed) => void): re
 ]
 
 function People({ organization_id }: { organization_id: string }) {
-  const of = useData<ListOf<OperatorMember>>(`/operator/v1/members?organization_id=${organization_id}`)
+  const of = usePages<OperatorMember>(`/operator/v1/members?organization_id=${organization_id}`, PAGING)
   const [asked, setAsked] = useState<{ readonly member: OperatorMember; readonly deed: Deed } | null>(null)
   const [link, setLink] = useState<OperatorPasswordReset | null>(null)
   const carryOut = async (member: OperatorMember, deed: Deed, reason: string) => {
@@ -232,20 +251,20 @@ function People({ organization_id }: { organization_id: string }) {
   }
   return (
     <Card title="People" flush>
-      <Loaded of={of}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty title="Nobody has accepted an invitation yet" />
-          ) : (
-            <Table
-              label="People"
-              rows={data}
-              keyOf={row => row.id}
-              columns={memberColumns((member, deed) => setAsked({ member, deed }))}
-            />
-          )
-        }
-      </Loaded>
+      <ProblemBox problem={of.problem} />
+      {of.rows.length === 0 ? (
+        <NoRows of={of}>
+          <Empty title="Nobody has accepted an invitation yet" />
+        </NoRows>
+      ) : (
+        <Table
+          label="People"
+          rows={of.rows}
+          keyOf={PAGING.key}
+          columns={memberColumns((member, deed) => setAsked({ member, deed }))}
+        />
+      )}
+      <More of={of} what="people" />
       {asked && (
         <ConfirmWithReason
           title={`${DEEDS[asked.deed].text}: ${asked.member.email}`}

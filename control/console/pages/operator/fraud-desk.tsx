@@ -10,22 +10,12 @@ import { type Pages, useAction, usePages } from '../../lib/data.ts'
 import { count, words } from '../../lib/format.ts'
 import { hrefOf } from '../../lib/router.ts'
 import { Badge, Button, Card, Empty, Facts, NoRows, PageHead, ProblemBox, Time } from '../../ui/basics.tsx'
-import { Table } from '../../ui/table.tsx'
+import { More, Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { AlertCard } from '../alert-card.tsx'
 import { Contain } from '../containments.tsx'
 
 const PAGING = { poll_ms: 8000, key: ({ id }: { readonly id: string }) => id } as const
-
-/** Loads the next page of a list. */
-const More = ({ of, what }: { of: Pages<unknown>; what: string }) =>
-  of.more ? (
-    <div class="table-foot">
-      <Button small onClick={of.loadMore}>
-        More {what}
-      </Button>
-    </div>
-  ) : null
 
 /** What looks like fraud, of all customers: what they ask, what is closed, what fires, and sources in question. */
 export function FraudDesk() {

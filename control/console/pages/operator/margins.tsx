@@ -1,5 +1,5 @@
 import type { OperatorCarrier, OperatorMargins, OperatorProject } from '../../lib/api-types.ts'
-import { useData } from '../../lib/data.ts'
+import { useAll, useData } from '../../lib/data.ts'
 import { count, money, percent } from '../../lib/format.ts'
 import { query, setQuery } from '../../lib/router.ts'
 import type { ListOf } from '../../lib/types.ts'
@@ -21,9 +21,9 @@ export function Margins() {
   const group = query.value.get('by') ?? 'day'
   const days = query.value.get('days') ?? '30'
   const of = useData<OperatorMargins>(`/operator/v1/margins?${lastDays(Number(days))}&group_by=${group}`)
-  const projects = useData<ListOf<OperatorProject>>(group === 'project' ? '/operator/v1/projects?limit=200' : null)
+  const projects = useAll<OperatorProject>(group === 'project' ? '/operator/v1/projects?limit=200' : null)
   const carriers = useData<ListOf<OperatorCarrier>>(group === 'carrier' ? '/operator/v1/carriers' : null)
-  const names = new Map([...(projects.data?.data ?? []), ...(carriers.data?.data ?? [])].map(row => [row.id, row.name]))
+  const names = new Map([...projects, ...(carriers.data?.data ?? [])].map(row => [row.id, row.name]))
   const nameOf = (key: string | null) => (key === null ? 'none' : (names.get(key) ?? key))
   return (
     <>

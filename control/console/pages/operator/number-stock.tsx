@@ -2,11 +2,10 @@ import { useState } from 'preact/hooks'
 import { counted } from '../../../../core/domain/text/counted.ts'
 import { ask } from '../../lib/api.ts'
 import type { OperatorNumber, OperatorProject, StockedNumbers } from '../../lib/api-types.ts'
-import { useAction, useData, usePages } from '../../lib/data.ts'
+import { useAction, useAll, usePages } from '../../lib/data.ts'
 import { digitsAsked } from '../../lib/digits-asked.ts'
 import { money } from '../../lib/format.ts'
 import { hrefOf, query, setQuery } from '../../lib/router.ts'
-import type { ListOf } from '../../lib/types.ts'
 import { Button, Card, Empty, NoRows, PageHead, ProblemBox, Status, Time } from '../../ui/basics.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Form, MoneyField, PrefixField, SelectField, TextField } from '../../ui/form.tsx'
@@ -32,9 +31,9 @@ export function NumberStock() {
     ...digitsAsked(prefix),
   })
   const of = usePages<OperatorNumber>(`/operator/v1/numbers?${asked}`, { key: keyOf })
-  const projects = useData<ListOf<OperatorProject>>('/operator/v1/projects?limit=200')
+  const projects = useAll<OperatorProject>('/operator/v1/projects?limit=200')
   const [adding, setAdding] = useState(false)
-  const names = new Map((projects.data?.data ?? []).map(({ id, name }) => [id, name]))
+  const names = new Map(projects.map(({ id, name }) => [id, name]))
   return (
     <>
       <PageHead

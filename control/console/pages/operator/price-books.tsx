@@ -2,11 +2,10 @@ import { useState } from 'preact/hooks'
 import { counted } from '../../../../core/domain/text/counted.ts'
 import { readBytes } from '../../lib/api.ts'
 import type { OperatorPriceBook, OperatorProject, OperatorRate } from '../../lib/api-types.ts'
-import { useAction, useData, usePages } from '../../lib/data.ts'
+import { useAction, useAll, useData, usePages } from '../../lib/data.ts'
 import { count, when, words } from '../../lib/format.ts'
 import { hrefOf, type PageProps } from '../../lib/router.ts'
 import { saveAs } from '../../lib/save-as.ts'
-import type { ListOf } from '../../lib/types.ts'
 import { Badge, Button, Card, Empty, Id, Loaded, NoRows, PageHead, ProblemBox } from '../../ui/basics.tsx'
 import { LongTable, Table } from '../../ui/table.tsx'
 import { ImportRates } from './price-import.tsx'
@@ -16,9 +15,9 @@ const keyOf = (row: OperatorPriceBook) => row.id
 /** What customers pay: the price books, newest first of each kind. */
 export function PriceBooks() {
   const of = usePages<OperatorPriceBook>('/operator/v1/price-books?limit=100', { key: keyOf })
-  const projects = useData<ListOf<OperatorProject>>('/operator/v1/projects?limit=200')
+  const projects = useAll<OperatorProject>('/operator/v1/projects?limit=200')
   const [importing, setImporting] = useState(false)
-  const names = new Map((projects.data?.data ?? []).map(({ id, name }) => [id, name]))
+  const names = new Map(projects.map(({ id, name }) => [id, name]))
   const forWhom = (row: OperatorPriceBook) =>
     row.project_id === null ? 'every project' : (names.get(row.project_id) ?? row.project_id)
   const create = (
@@ -64,7 +63,7 @@ export function PriceBooks() {
       </Card>
       {importing && (
         <ImportRates
-          projects={projects.data?.data ?? []}
+          projects={projects}
           onClose={() => setImporting(false)}
           onImported={() => {
             setImporting(false)
