@@ -54,9 +54,19 @@ export class Schemas {
   }
 }
 
+/** What a name means. Where the value is never null, it leaves out what null would mean. */
+function meaningFor(schema: JsonSchema, resource: string | null, name: string): string | undefined {
+  const meaning = meaningOf(resource, name)
+  return mayBeNull(schema) ? meaning : meaning?.replace(/(?:; null|\. Null)\b[^.;]*/, '')
+}
+
+/** A schema without a type has any value. */
+const mayBeNull = ({ type, anyOf, $ref }: JsonSchema): boolean =>
+  type === undefined && anyOf === undefined ? $ref === undefined : JSON.stringify([type, anyOf]).includes('"null"')
+
 /** Adds what a property means, unless its schema says so. */
 function described(schema: JsonSchema, resource: string | null, name: string): JsonSchema {
-  const description = schema['description'] ?? meaningOf(resource, name)
+  const description = schema['description'] ?? meaningFor(schema, resource, name)
   return description === undefined ? schema : { ...schema, description }
 }
 
@@ -67,6 +77,6 @@ export function parameterSchema(
   schema: JsonSchema,
   required: boolean,
 ): JsonSchema {
-  const { description = meaningOf(place, name), ...rest } = schema
+  const { description = meaningFor(schema, place, name), ...rest } = schema
   return { name, in: place, required, ...(description === undefined ? {} : { description }), schema: rest }
 }

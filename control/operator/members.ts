@@ -15,7 +15,6 @@ import {
   Flag,
   Instant,
   input,
-  lines,
   nullable,
   optional,
   pageSchema,
@@ -24,6 +23,7 @@ import {
   type Static,
   Type,
 } from '../http/schema.ts'
+import { AuditReason } from './audit-reason.ts'
 import { route } from './route.ts'
 
 const MAX_PAGE = 200
@@ -67,8 +67,6 @@ const memberChange = (
   customer: { organization_id, project_id: null },
 })
 
-const Reason = lines(500)
-
 /** Locks or unlocks a member. A locked one has no session and cannot sign in. */
 const barred = (action: 'lock' | 'unlock') =>
   route({
@@ -79,7 +77,7 @@ const barred = (action: 'lock' | 'unlock') =>
     scope: 'operator:customers',
     context: 'organization',
     audit: { kind: 'seats', action: `member.${action}ed`, category: 'security' },
-    body: input(action === 'lock' ? 'LockMemberRequest' : 'UnlockMemberRequest', { reason: Reason }),
+    body: input(action === 'lock' ? 'LockMemberRequest' : 'UnlockMemberRequest', { reason: AuditReason }),
     replies: { 200: Member },
     refusals: ['state_conflict'],
     async run({ db, member, body, now }) {
@@ -119,7 +117,7 @@ const appointed = (action: 'appoint-operator' | 'dismiss-operator') =>
       category: 'security',
     },
     body: input(action === 'appoint-operator' ? 'AppointOperatorRequest' : 'DismissOperatorRequest', {
-      reason: Reason,
+      reason: AuditReason,
     }),
     replies: { 200: Member },
     refusals: ['state_conflict', 'scope_required', 'role_forbidden'],
@@ -180,7 +178,7 @@ export const members = [
     scope: 'operator:customers',
     context: 'organization',
     audit: { kind: 'seats', action: 'member.second_factor_reset', category: 'security' },
-    body: input('ResetSecondFactorRequest', { reason: Reason }),
+    body: input('ResetSecondFactorRequest', { reason: AuditReason }),
     replies: { 200: Member },
     refusals: ['state_conflict', 'scope_required', 'role_forbidden'],
     async run({ db, caller, member, body }) {
@@ -209,7 +207,10 @@ export const members = [
     context: 'organization',
     idempotent: true,
     audit: { kind: 'seats', action: 'member.password_reset_made', category: 'security' },
-    body: input('PasswordResetRequest', { member_id: Type.String({ minLength: 1, maxLength: 64 }), reason: Reason }),
+    body: input('PasswordResetRequest', {
+      member_id: Type.String({ minLength: 1, maxLength: 64 }),
+      reason: AuditReason,
+    }),
     replies: { 201: PasswordReset },
     for_replay: (body: Static<typeof PasswordReset>) => ({ ...body, url: null }),
     refusals: ['scope_required', 'role_forbidden'],

@@ -10,7 +10,6 @@ import {
   Int64,
   input,
   line,
-  lines,
   Money,
   nullable,
   oneOf,
@@ -20,6 +19,7 @@ import {
   type Static,
   Type,
 } from '../http/schema.ts'
+import { AuditReason } from './audit-reason.ts'
 import { projectChange } from './projects.ts'
 import { route } from './route.ts'
 
@@ -63,7 +63,6 @@ const LedgerLine = resource('OperatorLedgerLine', {
   reference: nullable(Type.String()),
 })
 
-const Reason = lines(500)
 const Reference = line(120)
 
 /** Puts money on the account of a project or takes it off. A line of the ledger is never changed, only corrected. */
@@ -83,7 +82,7 @@ const booking = (of: {
     context: 'organization',
     idempotent: true,
     audit: { kind: 'seats', action: of.kind === 'top_up' ? 'balance.topped_up' : 'balance.corrected' },
-    body: input(of.request, { amount_minor: of.amount, reason: Reason, reference: optional(Reference) }),
+    body: input(of.request, { amount_minor: of.amount, reason: AuditReason, reference: optional(Reference) }),
     replies: { 201: Balance },
     async run({ db, customer, body, now }) {
       const { amount_minor, reason: note, reference = null } = body

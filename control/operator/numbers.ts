@@ -16,7 +16,6 @@ import {
   E164,
   Instant,
   input,
-  lines,
   Money,
   nullable,
   oneOf,
@@ -27,6 +26,7 @@ import {
   Type,
 } from '../http/schema.ts'
 import { shrunk } from '../v1/numbers.ts'
+import { AuditReason } from './audit-reason.ts'
 import { route } from './route.ts'
 
 const MAX_PAGE = 1000
@@ -88,7 +88,6 @@ function rangeOf(first: string, last: string): string[] | null {
   return Array.from({ length: Number(to - from) + 1 }, (_, index) => `+${from + BigInt(index)}`)
 }
 
-const Reason = lines(500)
 export const Monthly = Type.Integer({
   minimum: 0,
   maximum: 100_000_000,
@@ -215,7 +214,7 @@ export const numbers = [
     if_match: 'number',
     applies: true,
     audit: { kind: 'numbers', action: 'number.taken_back' },
-    body: input('TakeNumberBackRequest', { reason: Reason }),
+    body: input('TakeNumberBackRequest', { reason: AuditReason }),
     replies: { 200: StockNumber },
     refusals: ['number_in_use'],
     async run({ db, number, body, now, services }) {

@@ -13,7 +13,6 @@ import {
   Instant,
   Int64,
   input,
-  lines,
   Name,
   nullable,
   oneOf,
@@ -23,6 +22,7 @@ import {
   type Static,
   Type,
 } from '../http/schema.ts'
+import { AuditReason } from './audit-reason.ts'
 import { InvitationCreation, invite } from './invitations.ts'
 import { Project, presentProject, projectChange } from './projects.ts'
 import { route } from './route.ts'
@@ -87,8 +87,6 @@ const notATimeZone = (name: string | undefined) =>
     ? null
     : invalid('/time_zone', 'is not a time zone of the IANA database, such as Africa/Lagos')
 
-const Reason = lines(500)
-
 /** Suspends or resumes an organization, and its projects with it. */
 const standing = (action: 'suspend' | 'resume') =>
   route({
@@ -103,7 +101,9 @@ const standing = (action: 'suspend' | 'resume') =>
     if_match: 'organization',
     applies: true,
     audit: { kind: 'seats', action: `organization.${action === 'suspend' ? 'suspended' : 'resumed'}` },
-    body: input(action === 'suspend' ? 'SuspendOrganizationRequest' : 'ResumeOrganizationRequest', { reason: Reason }),
+    body: input(action === 'suspend' ? 'SuspendOrganizationRequest' : 'ResumeOrganizationRequest', {
+      reason: AuditReason,
+    }),
     replies: { 200: Organization },
     refusals: ['state_conflict'],
     async run({ db, organization, body }) {

@@ -16,7 +16,6 @@ import {
   Instant,
   Int64,
   input,
-  lines,
   list,
   Money,
   Name,
@@ -28,6 +27,7 @@ import {
   type Static,
   Type,
 } from '../http/schema.ts'
+import { AuditReason } from './audit-reason.ts'
 import { route } from './route.ts'
 
 const MAX_PAGE = 200
@@ -126,8 +126,6 @@ const POINTS: Readonly<Record<OpenPoint, string>> = {
   balance: 'its balance and credit are used up',
 }
 
-const Reason = lines(500)
-
 /** Enables or disables a project for new calls and changes. */
 const switched = (action: 'enable' | 'disable') =>
   route({
@@ -140,7 +138,7 @@ const switched = (action: 'enable' | 'disable') =>
     if_match: 'customer',
     applies: true,
     audit: { kind: 'seats', action: `project.${action}d` },
-    body: input(action === 'enable' ? 'EnableProjectRequest' : 'DisableProjectRequest', { reason: Reason }),
+    body: input(action === 'enable' ? 'EnableProjectRequest' : 'DisableProjectRequest', { reason: AuditReason }),
     replies: { 200: Project },
     refusals: ['state_conflict', 'organization_suspended'],
     async run({ db, customer, body }) {
@@ -334,7 +332,7 @@ export const projects = [
     if_match: 'customer',
     applies: true,
     audit: { kind: 'seats', action: 'project.went_live' },
-    body: input('GoLiveRequest', { reason: Reason }),
+    body: input('GoLiveRequest', { reason: AuditReason }),
     replies: { 200: Project },
     refusals: ['state_conflict', 'checklist_open'],
     async run({ db, customer, body, now }) {

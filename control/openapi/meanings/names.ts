@@ -102,7 +102,7 @@ export const NAMES: Readonly<Record<string, string>> = {
   // Lists
   limit: 'Most items on a page.',
   cursor: 'Where the page begins: `next_cursor` of the page before.',
-  next_cursor: 'Cursor of the next page; absent or null on the last one.',
+  next_cursor: 'Cursor of the next page; the last one has none.',
   previous_cursor: 'Cursor of the page before; null on the first one.',
   count: 'How many.',
   size: 'How many numbers.',
@@ -134,12 +134,14 @@ export const NAMES: Readonly<Record<string, string>> = {
   balance_after_minor: 'Balance after this line, in minor units.',
   held_minor: 'Held for running calls, in minor units.',
   credit_minor: 'How far the balance may fall below zero, in minor units.',
-  credit_limit_minor: 'How far the balance may fall below zero, in minor units.',
+  credit_limit_minor:
+    'How far a prepaid balance may fall below zero, in minor units. It does not bind a `postpaid` account.',
   billing_account_id: 'Id of the account that pays.',
   billed_seconds: 'Seconds that were charged, rounded up to increments.',
   settled_spend_minor: 'Charged for ended calls, in minor units.',
   pending_spend_minor: 'Held for running calls, in minor units.',
-  payment: '`prepaid`: calls need money on the account. `postpaid`: they need credit that is left.',
+  payment:
+    '`prepaid`: calls need money on the account, or its credit. `postpaid`: they are paid later; ceilings and caps of spend alone bound them.',
   rate_minor: 'Price of one `rate_unit` in minor units; null when no price is known.',
   rate_unit: 'What the price is for.',
   increment_initial_seconds: 'Seconds that the first increment has: the least that is charged.',

@@ -64,6 +64,7 @@ export const PEOPLE: Readonly<Record<string, string>> = {
   'ContainmentReleaseRequest.note': 'Why the customer asks.',
   'ReleaseRequestInput.note': 'Why the prefix should open.',
   'DecideReleaseRequest.reason': 'Why; null without a reason.',
+  'OpenPrefixRequest.reason': 'Why the prefix opens.',
 
   action: 'What was done, such as `trunk.created`.',
   actor_name: 'Name of the actor, whole.',

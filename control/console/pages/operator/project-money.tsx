@@ -212,6 +212,7 @@ function Terms({ project, path, onClose, onSaved }: TermsProps) {
         />
         <MoneyField
           label="Credit, ₦"
+          hint="How far a prepaid balance may fall below zero. It does not bind who pays after calls."
           placeholder="0.00"
           value={credit}
           onInput={setCredit}

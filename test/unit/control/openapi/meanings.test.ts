@@ -17,6 +17,7 @@ interface Described {
   readonly where: string
   readonly name: string
   readonly description: unknown
+  readonly schema: Json
 }
 
 type Json = Readonly<Record<string, unknown>>
@@ -28,10 +29,14 @@ function* describedIn(value: unknown, where: string): Generator<Described> {
     if (key === 'example' || key === 'x-codeSamples') continue
     if (key === 'properties')
       for (const [name, schema] of Object.entries(item as Json))
-        yield { where: `${where}.${name}`, name, description: (schema as Json)['description'] }
+        yield { where: `${where}.${name}`, name, description: (schema as Json)['description'], schema: schema as Json }
     if (key === 'parameters' && Array.isArray(item))
-      for (const { name, description } of item as readonly { name: string; description?: unknown }[])
-        yield { where: `${where} ?${name}`, name, description }
+      for (const { name, description, schema } of item as readonly {
+        name: string
+        description?: unknown
+        schema: Json
+      }[])
+        yield { where: `${where} ?${name}`, name, description, schema }
     yield* describedIn(item, key === 'properties' ? where : `${where}/${key}`)
   }
 }
@@ -45,5 +50,25 @@ t.test('every property and parameter has a description', async t => {
     bad.map(({ where, description }) => `${where}: ${description}`),
     [],
     'describe it beside its schema, or in control/openapi/meanings',
+  )
+})
+
+t.test('no description says what null means where the value is never null', async t => {
+  const typed = all.filter(({ schema }) => ['type', 'anyOf', '$ref'].some(key => key in schema))
+  const bad = typed.filter(
+    ({ description, schema }) => /\bnull\b/i.test(String(description)) && !JSON.stringify(schema).includes('"null"'),
+  )
+  t.same(
+    bad.map(({ where, description }) => `${where}: ${description}`),
+    [],
+  )
+})
+
+t.test('the reason of an operator’s request is free text, not a code', async t => {
+  const reasons = all.filter(({ where }) => /^\/operator\/v1.*Request\.reason$/.test(where))
+  t.ok(reasons.length > 10)
+  t.same(
+    reasons.filter(({ description }) => /\bcode\b/i.test(String(description))).map(({ where }) => where),
+    [],
   )
 })
