@@ -12,8 +12,8 @@ import { ring, withState } from './state.ts'
 import { give, tell } from './terminal.ts'
 
 const LOOK_MS = 500
-/** A node looks at its row each 2 s, whatever becomes of the ring. */
-const HEARS_WITHIN_MS = 10_000
+/** A node looks at its row each 2 s, whatever becomes of the ring. A stalled machine takes longer. */
+const HEARS_WITHIN_MS = 30_000
 const ASK_AGAIN_MS = 50
 
 /** What `--json` says of a drain. */
