@@ -74,9 +74,10 @@ function insertAll(
   run(
     `insert into reservation (call_sid, project_id, billing_account_id, billing, direction, destination, rate_label,
         rate_micro, rate_unit, increment_initial_seconds, increment_additional_seconds, currency, day, held_minute,
-        caps, held_minor, begun_at, settled_at, duration_seconds, billed_seconds, charge_minor)
+        caps, held_minor, begun_at, settled_at, duration_seconds, billed_seconds, charge_minor, call_position)
       select sid, project_id, 'bil_bench', 'rated', 'outbound', '+234', 'Nigeria', 14000000, 'minute', 60, 60, 'NGN',
-        substr(queued_at, 1, 10), 0, '[]', 0, queued_at, ended_at, duration_seconds, duration_seconds, duration_seconds
+        substr(queued_at, 1, 10), 0, '[]', 0, queued_at, ended_at, duration_seconds, duration_seconds, duration_seconds,
+        position
       from call where position % 2 = 0 order by position`,
   )
 }

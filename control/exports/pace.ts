@@ -1,3 +1,5 @@
+import { LOOKS_EVERY_MS } from '../../core/runtime/give-way.ts'
+
 /** A read of a long work that others must not feel. */
 interface Read {
   readonly rows: number
@@ -17,9 +19,6 @@ interface Surroundings {
 const MOST_OWED_MS = 100
 /** So much is given ahead while others work. */
 const MOST_AHEAD_MS = 100
-/** A call that is set up writes at shorter intervals. */
-const LOOKS_EVERY_MS = 8
-
 /**
  * Paces reads: together they yield so many rows a second, if the machine can. The rest of the time belongs to others,
  * and they get it while they work. Returns what waits after each read.

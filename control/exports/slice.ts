@@ -1,7 +1,7 @@
 import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync, openSync, statfsSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { lostCore } from '../../core/runtime/back-seat.ts'
+import { coresAreTaken } from '../../core/runtime/back-seat.ts'
 import type { HistoryFilter } from '../../core/state/calls/call-history.ts'
 import { callLines } from '../../core/state/calls/call-lines.ts'
 import type { RowReader } from '../../core/state/index.ts'
@@ -108,13 +108,12 @@ export async function writeSlice(reader: RowReader, slice: Slice): Promise<Slice
   }
 }
 
-/** Calls show by their commits, and earlier by their processes, which take the core from a thread on the back seat. */
+/** A call shows by its commits, and by its processes, which take turns on the cores. */
 function surroundings(reader: RowReader) {
-  const lost = lostCore()
   const disturbed = (): boolean => {
-    // Both are asked each time: each tells what was since it was asked last.
-    const [written, taken] = [reader.written(), lost()]
-    return written || taken
+    // The reader is asked each time: it tells what was since it was asked last.
+    const written = reader.written()
+    return written || coresAreTaken()
   }
   return { disturbed, wait: setTimeout, now_ms: () => performance.now() }
 }

@@ -1,9 +1,12 @@
 import type { Breathe } from '../../core/domain/rating/index.ts'
 import { breathe } from '../../core/runtime/breathe.ts'
+import { giveWay } from '../../core/runtime/give-way.ts'
 import { Refused, refuse } from './reply.ts'
 
 /** Computations that wait or run, of one caller and together. Each waits with its request's body in memory. */
 const MOST = { of_one: 2, together: 8 } as const
+/** After a slice, calls have the cores for so many times as long as the slice took, if they need them. */
+const WAY_TIMES = 3
 
 /**
  * The long computations of requests: those that breathe. One of them goes on at a time, so that other requests wait
@@ -37,10 +40,14 @@ export function createComputations(): Computations {
   return {
     async run(caller_id, work) {
       const taken: (() => void)[] = []
+      let begun_ms = performance.now()
       try {
         return await work(async () => {
+          const took_ms = performance.now() - begun_ms
           if (taken.length === 0) taken.push(await turn(caller_id))
           await breathe()
+          await giveWay(WAY_TIMES * took_ms)
+          begun_ms = performance.now()
         })
       } finally {
         for (const leave of taken) leave()

@@ -1,5 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, readlinkSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+
+// Long work that nobody waits for goes behind calls and requests, in two ways.
 
 /** Where Debian and others have chrt(1) of util-linux. */
 export const CHRT = '/usr/bin/chrt'
@@ -20,24 +23,21 @@ export function takeBackSeat(chrt: string): boolean {
   }
 }
 
-/**
- * Returns a function by which a thread asks whether another one took its core from it since it asked last
- * (`nonvoluntary_ctxt_switches` of proc(5)). False where the system does not tell.
- */
-export function lostCore(): () => boolean {
-  let counted = switches()
-  return () => {
-    const before = counted
-    counted = switches()
-    return counted !== before
+/** Reports whether threads wake up now on a core that another one uses. False where the system does not tell. */
+export function coresAreTaken(): boolean {
+  try {
+    return leavesNoCore(readFileSync('/proc/loadavg', 'latin1'), availableParallelism())
+  } catch {
+    return false
   }
 }
 
-function switches(): number {
-  try {
-    const status = readFileSync('/proc/thread-self/status', 'utf8')
-    return Number(/^nonvoluntary_ctxt_switches:\s+(\d+)/m.exec(status)?.[1] ?? 0)
-  } catch {
-    return 0
-  }
+/**
+ * Reads in /proc/loadavg (proc(5), fourth field) whether the threads that run now, or wait for a core, leave none to
+ * others. The caller's core counts as taken. With two cores one other thread is enough: they often are two halves of
+ * one core, each of which is slower while both work.
+ */
+export function leavesNoCore(loadavg: string, cores: number): boolean {
+  const running = Number(/ (\d+)\/\d+ \d+\n$/.exec(loadavg)?.[1] ?? 0)
+  return running >= Math.max(2, cores)
 }

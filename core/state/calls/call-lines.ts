@@ -73,14 +73,21 @@ function textOf(value: Expression<Value>, write: LineField['write'], written: Wr
  * `end`.
  */
 export const callLines = (
-  reader: RowReader,
+  reader: Pick<RowReader, 'lines'>,
   { fields, end }: { readonly fields: readonly LineField[]; readonly end: string },
   filter: HistoryFilter & { readonly project_id?: string },
 ): ((range: RowRange) => Promise<Lines>) =>
   reader.lines((db, written, range) =>
     db
       .selectFrom('call')
-      .leftJoin('reservation', 'reservation.call_sid', 'call.sid')
+      .leftJoin('reservation', join =>
+        join.on(eb =>
+          eb.or([
+            eb('reservation.call_position', '=', eb.ref('call.position')),
+            eb.and([eb('reservation.call_position', 'is', null), eb('reservation.call_sid', '=', eb.ref('call.sid'))]),
+          ]),
+        ),
+      )
       .select(eb => [
         'call.position',
         eb.fn<string>('concat', [...fields.flatMap(field => textsOf(eb, field, written)), sql.lit(end)]).as('line'),

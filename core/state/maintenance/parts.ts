@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
+import { giveWay } from '../../runtime/give-way.ts'
 import type { Db, Trx } from '../db.ts'
 import type { State } from '../port.ts'
 
@@ -8,6 +9,8 @@ const ROWS = { beside_calls: 100, calm: 500 } as const
 const PAUSE_TIMES = 20
 /** A process that was stopped within a part measures nonsense. */
 const MOST_PAUSE_MS = 250
+/** Beside calls, a part waits so long for a moment in which none is set up. */
+const MOST_WAY_MS = 50
 /** Calls come in until so long after the newest one. */
 const CALM_AFTER_MS = 10_000
 
@@ -27,6 +30,7 @@ type Part = (trx: Trx, rows: number) => Promise<boolean>
  */
 export async function writePart(state: State, part: Part): Promise<boolean> {
   const beside_calls = await callsComeIn(state.db, state.clock.now())
+  if (beside_calls) await giveWay(MOST_WAY_MS)
   let held_ms = 0
   const more = await state.shortTransaction(async trx => {
     const begun_ms = state.clock.monotonic_ms()

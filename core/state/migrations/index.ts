@@ -39,6 +39,7 @@ import * as rateBuckets from './0051-rate-buckets.ts'
 import * as contractsOfMachines from './0052-contracts-of-machines.ts'
 import * as keptConfiguration from './0053-kept-configuration.ts'
 import * as sharedCertificates from './0054-shared-certificates.ts'
+import * as placesOfReservations from './0055-places-of-reservations.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -82,6 +83,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0052-contracts-of-machines': contractsOfMachines,
   '0053-kept-configuration': keptConfiguration,
   '0054-shared-certificates': sharedCertificates,
+  '0055-places-of-reservations': placesOfReservations,
 }
 
 /** From this one on a migration only adds, unless it is a contract (decision 1086). */

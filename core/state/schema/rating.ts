@@ -135,6 +135,8 @@ export interface ReservationTable {
   /** The carrier that took the call, and what it takes for it; null without one. */
   carrier_id: Generated<string | null>
   cost_minor: Generated<number | null>
+  /** The position of its call, written when it is settled. Reservations of before the column have none. */
+  call_position: Generated<number | null>
 }
 
 /** Settled and reserved spend of a level in a day of the organization's time zone. */

@@ -1,13 +1,22 @@
 import { appendFileSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { parse } from 'csv-parse/sync'
+import { lineFormat } from '../../../control/exports/columns.ts'
 import { callExports } from '../../../control/reconcilers/call-exports.ts'
 import { presentCall } from '../../../control/v1/call-present.ts'
 import { csvCell } from '../../../core/domain/text/csv.ts'
 import { iso, systemClock } from '../../../core/runtime/clock.ts'
+import { callLines } from '../../../core/state/calls/call-lines.ts'
 import { insertCall } from '../../../core/state/calls/running-calls.ts'
+import { DATABASE_FILE } from '../../../core/state/index.ts'
+import { compiledForRanges } from '../../../core/state/maintenance/row-ranges.ts'
+import type { RowReader } from '../../../core/state/port.ts'
+import { compiler } from '../../../core/state/sqlite/compiler.ts'
+import { defineTextRules, sqliteText } from '../../../core/state/sqlite/text-rules.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
 import { queuedCall, ranCall, trunkOf } from '../../support/ended-calls.ts'
+import { onPostgres } from '../../support/engine.ts'
 import t from '../../support/harness/index.ts'
 import { asks, operatorKey } from '../../support/operators.ts'
 import { signIn } from '../../support/signed-in.ts'
@@ -415,9 +424,16 @@ t.test('a file has, byte for byte, what JavaScript writes of each call, and of n
     const set = { ...rest, ...(full ? { ...more, ...ends } : {}) } as const
     await w.state.db.updateTable('call').set(set).where('sid', '=', sid).execute()
     if (at % 4 === 1) return
+    // An earlier release settled some, or no release has yet.
+    const { position } = await w.state.db
+      .selectFrom('call')
+      .select('position')
+      .where('sid', '=', sid)
+      .executeTakeFirstOrThrow()
     await w.state.db
       .insertInto('reservation')
       .values({
+        call_position: at % 4 === 2 ? null : position,
         ...{ call_sid: sid, project_id, billing_account_id: 'bil_1', billing: 'rated', destination: '+1' },
         ...{ rate_label: at % 5 === 0 ? null : text, rate_micro: 1, rate_unit: 'minute', currency: 'NGN' },
         ...{ increment_initial_seconds: 60, increment_additional_seconds: 60, day: '2026-02-01', held_minute: 0 },
@@ -485,4 +501,28 @@ t.test('a file has, byte for byte, what JavaScript writes of each call, and of n
     await small.stop?.()
     t.equal((await ask('GET', `/exports/${job.id}/file`)).text, text, 'the operator’s, in many slices')
   }
+})
+
+t.test('an export finds what calls cost in the order of the calls', { skip: onPostgres() && 'of SQLite' }, async t => {
+  const database = new Database(join(w.settings.data_dir, DATABASE_FILE), { readonly: true })
+  t.teardown(() => database.close())
+  defineTextRules(database)
+  const steps: string[] = []
+  const reader: Pick<RowReader, 'lines'> = {
+    lines(query) {
+      const { sql, valuesOf } = compiledForRanges(range => query(compiler, sqliteText, range))
+      const plan = database.prepare<unknown[], { readonly detail: string }>(`explain query plan ${sql}`)
+      steps.push(...plan.all(...valuesOf({ after: 1, last: 9, limit: 9 })).map(({ detail }) => detail))
+      return () => Promise.reject(new Error('nothing is read'))
+    },
+  }
+  callLines(reader, lineFormat('csv', 'customer'), { project_id: w.demo.project_id })
+  t.same(
+    steps.filter(step => / reservation /.test(step)).map(step => /INDEX (\w+) \(([^)]*)\)/.exec(step)?.slice(1)),
+    [
+      ['reservation_call', 'call_position=?'],
+      ['reservation_call', 'call_position=? AND call_sid=?'],
+    ],
+    'by position, and by id those that have none',
+  )
 })

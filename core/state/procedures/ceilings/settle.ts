@@ -86,7 +86,9 @@ export function release(query: Query, input: ReleaseInput): Release {
 }
 
 const SETTLE = `update reservation set settled_at = ?, duration_seconds = ?, billed_seconds = ?, charge_minor = ?,
-    carrier_id = ?, cost_minor = ?, held_minor = 0 where call_sid = ? and settled_at is null and held_minor = ?`
+    carrier_id = ?, cost_minor = ?, held_minor = 0,
+    call_position = (select position from call where call.sid = reservation.call_sid)
+    where call_sid = ? and settled_at is null and held_minor = ?`
 const COST = sized(
   count => `select cost_minor from carrier_route where carrier_id = ? and prefix in (${marks(count)})
     order by length(prefix) desc, priority limit 1`,

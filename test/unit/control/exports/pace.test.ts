@@ -11,7 +11,7 @@ interface Machine {
   readonly read_ms: number
   /** A call is set up at such intervals. */
   readonly calls_every_ms: number
-  /** Its set-up takes so long. It writes every five milliseconds. */
+  /** Its set-up takes so long, in which its processes have a core. */
   readonly set_up_ms: number
   /** Rows that each read finds. */
   readonly found?: number
@@ -20,21 +20,15 @@ interface Machine {
 /** Reads for ten seconds. Returns the rows a second, and the share of the calls' time in which a read ran. */
 async function simulated({ read_ms, calls_every_ms, set_up_ms, found = ROWS }: Machine) {
   let now_ms = 0
-  let looked_ms = 0
   let reading_ms = 0
   let disturbed_ms = 0
   const inCall = (at_ms: number): boolean => at_ms % calls_every_ms < set_up_ms
-  const writes = (at_ms: number): boolean => inCall(at_ms) && (at_ms % calls_every_ms) % 5 === 0
   const surroundings = {
     now_ms: () => now_ms,
     wait: async (ms: number) => {
       now_ms += ms
     },
-    disturbed() {
-      let wrote = false
-      for (; looked_ms < now_ms; looked_ms++) wrote ||= writes(looked_ms)
-      return wrote
-    },
+    disturbed: () => inCall(now_ms),
   }
   const pace = createPace(PACE, surroundings)
   let rows = 0

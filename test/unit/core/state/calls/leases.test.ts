@@ -771,6 +771,8 @@ t.test('an ended call tells its price, and is set against what its carrier takes
       sentence: '25 s, billed as 30 s, × ₦0.60/min = ₦0.30',
     },
   })
+  const placed = await db.selectFrom('reservation').select('call_position').where('call_sid', '=', sid).execute()
+  t.same(placed, await db.selectFrom('call').select('position as call_position').where('sid', '=', sid).execute())
   // 25 s at 40 a minute are 16.67.
   const figures = { calls: 1, charge_minor: 30, cost_minor: 17 }
   const by = (group: Parameters<typeof marginsBy>[1]) => marginsBy(db, group, { from: DAY, to: DAY }, 10)
