@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import ipaddr from 'ipaddr.js'
-import { hostGroup } from '../../core/domain/identity/index.ts'
+import { hostGroup } from '../../core/domain/identity/address.ts'
 import { addressMatcher } from '../../core/domain/network/address-guard.ts'
 import { clientOf as determine, type RequestClient } from '../../core/domain/network/forwarded.ts'
 

@@ -1,5 +1,5 @@
 import type { Reason } from '../reasons/index.ts'
-import { outcomeOf } from '../routing/index.ts'
+import { outcomeOf } from '../routing/outcome.ts'
 import { COMPLETED_ELSEWHERE } from '../sip/values.ts'
 
 /**

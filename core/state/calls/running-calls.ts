@@ -1,8 +1,9 @@
 import { ending } from '../../domain/calls/endings.ts'
 import type { Db, Trx } from '../db.ts'
 import { callProcedure, type State } from '../port.ts'
-import { type Admission, type AdmitInput, type AdmitQueuedInput, keptCall } from '../procedures/running/admit.ts'
+import type { Admission, AdmitInput, AdmitQueuedInput } from '../procedures/running/admit.ts'
 import type { FinalFacts } from '../procedures/running/finish.ts'
+import { keptCall } from '../procedures/running/kept-call.ts'
 import { type CallRow, type NewCall, rowOf } from '../procedures/running/rows.ts'
 import type { CallStep, CallWritten } from '../procedures/running/write.ts'
 

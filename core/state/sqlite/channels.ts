@@ -1,8 +1,15 @@
 import { Worker } from 'node:worker_threads'
 import { builtModule } from '../../runtime/tree.ts'
-import type { FromThread, ThreadData, ToThread, WorkCounts, WorkerSettings } from './protocol.ts'
+import {
+  type FromThread,
+  PROCEDURE_PREFIX,
+  type ThreadData,
+  type ToThread,
+  type WorkCounts,
+  type WorkerSettings,
+} from './protocol.ts'
 import { serve } from './serve.ts'
-import { type Connection, openConnection } from './steps.ts'
+import { type Connection, openConnection, type Procedures } from './steps.ts'
 
 /** The way to a connection. */
 export interface Channel {
@@ -32,16 +39,56 @@ export const toThread: OpenChannel = (settings, counts, events) => {
   return { send: message => worker.postMessage(message), ref: () => worker.ref(), unref: () => worker.unref() }
 }
 
+/** Reports whether a message asks for a procedure, alone or among the steps of a session. */
+const asksProcedure = (message: ToThread): boolean =>
+  typeof message === 'string' ? message !== 'close' : message.steps.some(({ sql }) => sql.startsWith(PROCEDURE_PREFIX))
+
+/** Procedures that are loaded when the first is asked for: most commands run none. */
+class LateProcedures {
+  #known: Procedures | undefined
+  /** Messages behind the first that asked; null while none waits. */
+  #waiting: ToThread[] | null = null
+
+  readonly runner: Procedures = (database, prepared) => {
+    let run: ReturnType<Procedures> | undefined
+    return (name, input) => {
+      if (!this.#known) throw new Error(`${name} was not loaded`)
+      run ??= this.#known(database, prepared)
+      return run(name, input)
+    }
+  }
+
+  /** Hands a message on, behind those that wait. */
+  pass(message: ToThread, take: (message: ToThread) => void, failed: (error: Error) => void): void {
+    if (this.#waiting) this.#waiting.push(message)
+    else if (this.#known || !asksProcedure(message)) take(message)
+    else {
+      this.#waiting = [message]
+      this.#load().then(() => {
+        const waiting = this.#waiting ?? []
+        this.#waiting = null
+        for (const one of waiting) take(one)
+      }, failed)
+    }
+  }
+
+  async #load(): Promise<void> {
+    const { procedureRunner } = await import('./run-procedure.ts')
+    this.#known = procedureRunner
+  }
+}
+
 /** Opens a connection on this thread, for a command: it has nothing else to do while SQLite works. */
 export const toThisThread: OpenChannel = (settings, counts, events) => {
+  const late = new LateProcedures()
   let connection: Connection
   try {
-    connection = openConnection(settings, counts)
+    connection = openConnection(settings, { procedures: late.runner, counts })
   } catch (error) {
     // Like a thread, it fails once its owner can be told.
     queueMicrotask(() => events.failed(error as Error))
     return { send: () => queueMicrotask(() => events.ended()), ref() {}, unref() {} }
   }
   const take = serve(connection, { reply: events.answered, next: () => undefined, closed: events.ended })
-  return { send: take, ref() {}, unref() {} }
+  return { send: message => late.pass(message, take, events.failed), ref() {}, unref() {} }
 }

@@ -6,6 +6,7 @@ import { isLocked, stateErrorOf } from './errors.ts'
 import { type LogLength, openLogIndex } from './log-index.ts'
 import { MOST_TOGETHER, plainSql, WorkCounts } from './protocol.ts'
 import { createReader, type LocalReader } from './reader.ts'
+import { procedureRunner } from './run-procedure.ts'
 import { CHECKPOINT_PAGES, type Connection, type Outcome, openConnection } from './steps.ts'
 
 /** The longest time that a procedure may block the calling thread (design section 8). */
@@ -61,9 +62,9 @@ export class LocalConnection {
   readonly #compiled = new Set<string>()
 
   constructor({ file, clock, keeps_rows }: Settings) {
-    this.#connection = openConnection({ file, busy_timeout_ms: 0, reads_only: false }, this.counts, sql =>
-      this.#note(sql),
-    )
+    const settings = { file, busy_timeout_ms: 0, reads_only: false }
+    const wrote = (sql: string): void => this.#note(sql)
+    this.#connection = openConnection(settings, { procedures: procedureRunner, counts: this.counts, wrote })
     this.#reader = keeps_rows ? createReader(this.#connection.database) : null
     // SQLite loads the schema with the first statement that names a table. Do that here, not during the first call.
     this.#connection.database.prepare('select id from configuration')

@@ -1,5 +1,6 @@
 import { systemClock } from '../../runtime/clock.ts'
-import { LONG_PROCEDURES, type ProcedureName, SYNCED_SOON } from '../procedures/table.ts'
+import { LONG_PROCEDURES, SYNCED_SOON } from '../procedures/kinds.ts'
+import type { ProcedureName } from '../procedures/table.ts'
 import type { LocalConnection } from './local.ts'
 import type { LogSync } from './log-sync.ts'
 import type { AskedProcedure, StateThread } from './thread.ts'

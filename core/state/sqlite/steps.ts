@@ -5,7 +5,7 @@ import type { ProcedureName } from '../procedures/table.ts'
 import { isLocked } from './errors.ts'
 import { type Prepared, prepare } from './prepared.ts'
 import { BATCH, PROCEDURE_PREFIX, WorkCounts, type WorkerSettings } from './protocol.ts'
-import { procedureRunner } from './run-procedure.ts'
+import type { procedureRunner } from './run-procedure.ts'
 
 const MAX_CACHED_STATEMENTS = 500
 /**
@@ -51,11 +51,25 @@ export interface Connection {
   close(): void
 }
 
-/** Opens the database. It caches compiled statements, and calls `wrote` for each statement that writes. */
+/** Makes what runs the procedures of a connection. */
+export type Procedures = typeof procedureRunner
+
+interface Uses {
+  /** What the connection runs procedures by; they are half of the code of the state. Absent: it runs none. */
+  readonly procedures?: Procedures
+  readonly counts?: WorkCounts
+  /** Called for each statement that writes. */
+  readonly wrote?: (sql: string) => void
+}
+
+const NO_PROCEDURES: Procedures = () => name => {
+  throw new Error(`this connection does not run ${name}`)
+}
+
+/** Opens the database. It caches compiled statements. */
 export function openConnection(
   { file, busy_timeout_ms, reads_only, cache_kib }: WorkerSettings,
-  counts = new WorkCounts(),
-  wrote: (sql: string) => void = () => undefined,
+  { procedures = NO_PROCEDURES, counts = new WorkCounts(), wrote = () => undefined }: Uses = {},
 ): Connection {
   const database = new Database(file, { timeout: busy_timeout_ms, readonly: reads_only })
   if (!reads_only) {
@@ -83,7 +97,7 @@ export function openConnection(
     return statement
   }
   const waiting = patience(busy_timeout_ms)
-  const runProcedure = procedureRunner(database, prepared)
+  const runProcedure = procedures(database, prepared)
   const procedure = (name: ProcedureName, input: unknown, until_ms?: number): unknown => {
     if (database.inTransaction) return runProcedure(name, input)
     const result = waiting(() => runProcedure(name, input), until_ms)

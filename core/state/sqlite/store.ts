@@ -13,7 +13,7 @@ import { keepLogShort } from './checkpoints.ts'
 import { DATABASE_FILE } from './database-file.ts'
 import { workerSqliteDialect } from './dialect.ts'
 import { threadEngine } from './engine.ts'
-import { LocalConnection } from './local.ts'
+import type { LocalConnection } from './local.ts'
 import { localSqliteDialect } from './local-dialect.ts'
 import { LogSync, type SyncFile } from './log-sync.ts'
 import { ProcedureCalls } from './procedure-calls.ts'
@@ -64,8 +64,10 @@ export async function openSqlite(options: SqliteOpening): Promise<State> {
   let local: LocalConnection | null = null
   try {
     await migrate(db, { name: options.data_dir, instead: 'set STROWGER_DATA to an empty folder' })
-    if (serves || inline_here)
-      local = new LocalConnection({ file, clock: inline_here ?? systemClock, keeps_rows: serves === true })
+    if (serves || inline_here) {
+      const { LocalConnection: Local } = await import('./local.ts')
+      local = new Local({ file, clock: inline_here ?? systemClock, keeps_rows: serves === true })
+    }
   } catch (error) {
     await db.destroy()
     await log.close()

@@ -2,6 +2,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { systemClock } from '../../runtime/clock.ts'
 import { giveBackMemory } from '../../runtime/give-back.ts'
 import { type ThreadData, WorkCounts } from './protocol.ts'
+import { procedureRunner } from './run-procedure.ts'
 import { serve } from './serve.ts'
 import { openConnection } from './steps.ts'
 
@@ -16,7 +17,7 @@ const { counts, ...settings } = workerData as ThreadData
 const giving = giveBackMemory(systemClock)
 port.on(
   'message',
-  serve(openConnection(settings, new WorkCounts(counts)), {
+  serve(openConnection(settings, { procedures: procedureRunner, counts: new WorkCounts(counts) }), {
     reply: message => port.postMessage(message),
     next: () => receiveMessageOnPort(port)?.message,
     closed() {

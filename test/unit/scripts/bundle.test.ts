@@ -173,6 +173,8 @@ t.test('a command that reads the database loads no heavy library either', async 
   const [list] = await loadedBy(folder, ['project list'])
   t.equal(list?.stdout, 'none\n')
   t.ok(list?.packages.has('kysely'))
+  // What admits calls reads numbers.
+  t.notOk(list?.packages.has('libphonenumber-js'), 'nor the procedures of calls')
   t.same(
     HEAVY.filter(library => list?.packages.has(library)),
     [],

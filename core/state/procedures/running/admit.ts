@@ -6,6 +6,7 @@ import type { AdmissionOutcome, AdmissionRequest, DecisionFacts } from '../admis
 import { take } from '../admission/take.ts'
 import type { Query } from '../query.ts'
 import { finish } from './finish.ts'
+import { keptCall } from './kept-call.ts'
 import { changeCall, insertCallRow, type NewCall } from './rows.ts'
 
 /** The decision without its trace, which is stored with the call. */
@@ -54,12 +55,6 @@ function takeAll(query: Query, requests: readonly AdmissionRequest[]) {
   if (!outcome) throw new Error('a call without an admission request')
   return { outcome, part }
 }
-
-/** Returns the call row to store, which depends on the side that refuses. */
-export const keptCall = (
-  { call, callers }: AdmitInput,
-  { decided, part }: { readonly decided: { readonly admitted: boolean }; readonly part: AdmissionRequest['part'] },
-): NewCall => (callers && !decided.admitted && part !== 'inbound' ? callers : call)
 
 export interface AdmitQueuedInput {
   /** One per side of the call. The first refusal decides. */
