@@ -64,11 +64,18 @@ class LateProcedures {
     else if (this.#known || !asksProcedure(message)) take(message)
     else {
       this.#waiting = [message]
-      this.#load().then(() => {
-        const waiting = this.#waiting ?? []
-        this.#waiting = null
-        for (const one of waiting) take(one)
-      }, failed)
+      this.#load().then(
+        () => {
+          const waiting = this.#waiting ?? []
+          this.#waiting = null
+          for (const one of waiting) take(one)
+        },
+        error => {
+          // The connection can still be closed.
+          this.#waiting = null
+          failed(error)
+        },
+      )
     }
   }
 
