@@ -21,6 +21,9 @@ const PRACK_LIMIT_MS = 4000
 /** A UAS that takes longer must send a 1xx every minute (RFC 3261 §13.3.1.1). A drachtio-server forgets after 64 s. */
 const STILL_HERE_MS = 50_000
 
+/** What the caller has been told so far, each step but once. */
+const PROGRESS = ['none', 'called', 'ringing', 'early'] as const
+
 /** The leg of a caller: an INVITE until our final response, then a dialog. */
 export class InboundLeg extends Leg {
   readonly invite: InboundInvite
@@ -29,7 +32,7 @@ export class InboundLeg extends Leg {
   readonly #reliable: 'required' | 'supported' | 'no'
   readonly #stillHere: Timer
   #earlyAnswer = false
-  #progress: 'none' | 'ringing' | 'early' = 'none'
+  #progress: (typeof PROGRESS)[number] = 'none'
   #refused = false
   #answering: Promise<void> | null = null
   #acknowledged = false
@@ -77,12 +80,23 @@ export class InboundLeg extends Leg {
     return this.invite.call_id
   }
 
+  /** Passes on that the call goes on or rings, each once. A telephone plays its ring tone for 180 alone. */
   ring(status: 180 | 181 | 182 | 183 = 180): void {
-    if (this.answered || this.ended || this.#progress !== 'none') return
-    this.#progress = 'ringing'
+    const next = status === 180 ? 'ringing' : 'called'
+    if (this.answered || this.ended || PROGRESS.indexOf(next) <= PROGRESS.indexOf(this.#progress)) return
+    const before = this.#progress
+    this.#progress = next
+    const must = this.#must
     // RFC 3262 §5: the first reliable response to an INVITE without an offer has ours.
-    if (this.#late && this.#must) this.#offerEarly(status).catch(err => this.log.info({ err }, 'an early offer failed'))
-    else this.#say(status, { reliable: this.#must })
+    if (this.#late && must) this.#offerEarly(status).catch(err => this.log.info({ err }, 'an early offer failed'))
+    else if (before === 'none' || !must) this.#say(status, { reliable: must })
+    else void this.#sayNext(status)
+  }
+
+  /** RFC 3262 §3: a reliable response waits for the PRACK of the one before. */
+  async #sayNext(status: number): Promise<void> {
+    await this.#prackLimit()
+    if (!this.answered && !this.ended && this.#progress !== 'early') this.#say(status, { reliable: true })
   }
 
   /** Sends our offer in a reliable provisional response. Resolves to false when the leg ends before the answer. */

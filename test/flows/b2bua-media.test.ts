@@ -244,6 +244,25 @@ t.test('media between two legs', async t => {
     await far.over()
   })
 
+  t.test('a call that goes on or is forwarded, and rings then, rings at the caller too', async t => {
+    for (const before of [181, 182, 183]) {
+      const near = await dial(world)
+      const far = await world.target.incoming(CALLED)
+      far.call?.ring(before)
+      await until(`${before}`, () => near.progress.includes(before))
+      far.ring()
+      await until('180', () => near.progress.includes(180))
+      far.call?.ring(before)
+      far.call?.ring(180)
+      const acknowledged = far.answer()
+      await near.answered()
+      await acknowledged
+      t.same(near.progress, [before, 180], 'each once')
+      near.hangUp()
+      await far.over()
+    }
+  })
+
   t.test('early media is heard before the answer, and replaced by the conversation after it', async t => {
     const near = await dial(world)
     const far = await world.target.incoming(CALLED)
