@@ -10,7 +10,7 @@ const PAUSE_TIMES = 20
 /** A process that was stopped within a part measures nonsense. */
 const MOST_PAUSE_MS = 250
 /** Beside calls, a part waits so long for a moment in which none is set up. */
-const MOST_WAY_MS = 50
+const MOST_WAY_MS = 20
 /** Calls come in until so long after the newest one. */
 const CALM_AFTER_MS = 10_000
 

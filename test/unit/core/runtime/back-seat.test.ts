@@ -4,11 +4,13 @@ import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { CHRT, coresAreTaken, leavesNoCore } from '../../../../core/runtime/back-seat.ts'
+import { giveWay } from '../../../../core/runtime/give-way.ts'
 import { builtModule } from '../../../../core/runtime/tree.ts'
 import t from '../../../support/harness/index.ts'
 import { until } from '../../../support/wait.ts'
 
 const SCHED_IDLE = 5
+const GIVEN_MS = 50
 
 /** A thread that takes the back seat and tells its scheduling policy (proc(5), field 41 of stat). */
 const TELLS = `
@@ -49,11 +51,14 @@ t.test('a thread knows whether others leave a core free', async t => {
   for (const nothing of ['', 'a b c d e\n', '0.20 0.18 0.12\n']) t.notOk(leavesNoCore(nothing, 2), nothing)
 })
 
-t.test('a thread sees that others work', { skip: !existsSync('/proc/loadavg') && 'no /proc/loadavg' }, async () => {
+t.test('work gives way to others, but not forever', { skip: !existsSync('/proc/loadavg') && 'no loadavg' }, async t => {
   const others = Array.from({ length: availableParallelism() }, () => spawn(process.execPath, ['-e', 'for (;;);']))
   try {
     await Promise.all(others.map(other => once(other, 'spawn')))
     await until('others work on all cores', coresAreTaken)
+    const begun_ms = performance.now()
+    await giveWay(GIVEN_MS)
+    t.ok(performance.now() - begun_ms >= GIVEN_MS)
   } finally {
     for (const other of others) other.kill('SIGKILL')
   }
