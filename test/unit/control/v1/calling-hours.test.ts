@@ -48,7 +48,7 @@ t.test('outside the calling hours of its policy no call begins, and the dry run 
   t.match([saved.status, saved.body.calling_hours], [200, calling_hours])
   const refused = await call()
   t.match([refused.status, refused.body.code], [403, 21215])
-  t.match(refused.body.message, /sunday 03:12 \(Africa\/Lagos\).*calling hours of policy "Default"/)
+  t.match(refused.body.message, /Sunday 03:12 \(Africa\/Lagos\).*calling hours of policy "Default"/)
   const verdict = (await dryRun('+2348030000001')).body
   t.match(verdict, { admitted: false, reason: 'outside_calling_hours' })
   now_ms = Date.parse('2026-03-09T06:59:00Z')
