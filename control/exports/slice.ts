@@ -54,6 +54,8 @@ const SLICE_READS = 400
 const PACED_SLICE_READS = 1000
 /** A read takes 1 to 15 ms. */
 const STARVED_MS = 2000
+/** So much goes to the disk at a time. The disk takes it in a millisecond, and calls wait for the disk too. */
+const SYNC_BYTES = 1024 * 1024
 /** Space of the disk that exports leave to the platform. */
 const SPARE_BYTES = 256 * 1024 * 1024
 
@@ -82,6 +84,7 @@ export async function writeSlice(reader: RowReader, slice: Slice): Promise<Slice
     const limit = Math.min(paced ? PACED_READ_ROWS : READ_ROWS, slice.max_rows)
     const most_reads = paced ? PACED_SLICE_READS : SLICE_READS
     let span = limit
+    let synced = bytes
     const enough = rows + slice.max_rows
     let starved = false
     const pace = paced ? createPace(rows_a_second, surroundings(reader)) : null
@@ -97,6 +100,9 @@ export async function writeSlice(reader: RowReader, slice: Slice): Promise<Slice
       const took_ms = performance.now() - begun_ms
       starved = took_ms > STARVED_MS
       await pace?.({ rows: found.rows, full: found.rows === limit, took_ms })
+      if (bytes - synced < SYNC_BYTES) continue
+      fdatasyncSync(file)
+      synced = bytes
     }
     fdatasyncSync(file)
     return { after_position, rows, bytes, done: after_position >= last_position, starved }

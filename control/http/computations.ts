@@ -1,11 +1,11 @@
 import type { Breathe } from '../../core/domain/rating/index.ts'
 import { breathe } from '../../core/runtime/breathe.ts'
-import { giveWay } from '../../core/runtime/give-way.ts'
+import { wayOf } from '../../core/runtime/give-way.ts'
 import { Refused, refuse } from './reply.ts'
 
 /** Computations that wait or run, of one caller and together. Each waits with its request's body in memory. */
 const MOST = { of_one: 2, together: 8 } as const
-/** After a slice, calls have the cores for so many times as long as the slice took, if they need them. */
+/** Others have the cores, when they need them, for so many times as long as a computation takes. */
 const WAY_TIMES = 3
 
 /**
@@ -40,13 +40,14 @@ export function createComputations(): Computations {
   return {
     async run(caller_id, work) {
       const taken: (() => void)[] = []
+      const giveWay = wayOf(WAY_TIMES)
       let begun_ms = performance.now()
       try {
         return await work(async () => {
           const took_ms = performance.now() - begun_ms
           if (taken.length === 0) taken.push(await turn(caller_id))
           await breathe()
-          await giveWay(WAY_TIMES * took_ms)
+          await giveWay(took_ms)
           begun_ms = performance.now()
         })
       } finally {

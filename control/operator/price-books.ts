@@ -191,16 +191,16 @@ async function compared(
       problems.map(({ line, message }) => ({ pointer: '/csv', message: `line ${line}: ${message}` })),
     )
   const against = await effectiveBook(state.db, { project_id, carrier_id }, direction, effective_from)
-  const plan = await planRates(against ? await allRates(state.db, against.id) : [], rates, breathe)
+  const plan = await planRates(against ? await allRates(state.db, against.id, breathe) : [], rates, breathe)
   const leaps = await describeLeaps(plan, breathe)
   const owner = { project_id, carrier_id }
   return { book: { ...owner, direction, currency: CURRENCY, effective_from }, rates, against, plan, leaps }
 }
 
-const RATES_A_READ = 2000
+const RATES_A_READ = 500
 
 /** Reads the rates of a book, so many at a time. */
-async function allRates(db: Db, price_book_id: string): Promise<RateRow[]> {
+async function allRates(db: Db, price_book_id: string, breathe: Breathe): Promise<RateRow[]> {
   const all: RateRow[] = []
   for (;;) {
     const last = all.at(-1)
@@ -209,6 +209,7 @@ async function allRates(db: Db, price_book_id: string): Promise<RateRow[]> {
       ...(last ? { after: last.prefix } : {}),
     })
     for (const row of page) all.push(row)
+    await breathe()
     if (page.length < RATES_A_READ) return all
   }
 }

@@ -23,7 +23,7 @@ export function takeBackSeat(chrt: string): boolean {
   }
 }
 
-/** Reports whether threads wake up now on a core that another one uses. False where the system does not tell. */
+/** Reports whether a thread that wakes up now finds no free core. False where the system does not tell. */
 export function coresAreTaken(): boolean {
   try {
     return leavesNoCore(readFileSync('/proc/loadavg', 'latin1'), availableParallelism())

@@ -1,7 +1,8 @@
 /** Lets other work of the process run between two slices of a long computation. */
 export type Breathe = () => Promise<void>
 
-const SLICE = 2000
+/** A slice takes a millisecond or two. */
+const SLICE = 1000
 
 /** Calls `take` with each item, a slice at a time. */
 export async function inSlices<T>(items: readonly T[], breathe: Breathe, take: (item: T) => void): Promise<void> {

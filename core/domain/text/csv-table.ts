@@ -6,7 +6,7 @@ interface Problem {
 }
 
 const MAX_PROBLEMS = 100
-const SLICE_BYTES = 32_768
+const SLICE_BYTES = 8192
 
 /**
  * Reads a CSV table (RFC 4180) whose first line names its columns. `take` gets the cells of each line in the order of
