@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { rename, stat, unlink } from 'node:fs/promises'
+import { finished } from 'node:stream/promises'
 import type { SinkFactory } from './hop.ts'
 import { DOWNLOAD_LIMITS, withDefaults } from './limits.ts'
 import type { DownloadRequest, DownloadResult, HttpAnswer, HttpFailure, HttpLimits, HttpRequest } from './types.ts'
@@ -14,15 +15,21 @@ export async function download(request: DownloadRequest, run: Run): Promise<Down
   const part = `${request.file}.${randomBytes(6).toString('hex')}.part`
   const sink: SinkFactory<number> = answer => {
     if (answer.status !== 200) return null
+    const stream = createWriteStream(part, { flags: 'wx', mode: 0o640 })
     return {
-      stream: createWriteStream(part, { flags: 'wx', mode: 0o640 }),
+      stream,
       async finish() {
         const { size } = await stat(part)
         await rename(part, request.file)
         return size
       },
-      // The part does not exist when opening it failed.
-      discard: () => unlink(part).catch(() => undefined),
+      async discard() {
+        stream.destroy()
+        // While the part is being opened it is not there to be removed yet. The stream ends early in any case.
+        await finished(stream).catch(() => undefined)
+        // The part does not exist when opening it failed.
+        await unlink(part).catch(() => undefined)
+      },
     }
   }
   const validators = {

@@ -718,7 +718,9 @@ t.test('a download replaces its file only when it is complete', async t => {
   const http = client(t)
   const url = `${server.url}/prompt.wav`
   await writeFile(file, 'older')
-  t.equal((await http.download({ url: `${server.url}/cut`, file })).ok, false)
+  // Many at once: a response may be cut while its file is being opened.
+  const cut = await Promise.all(Array.from({ length: 40 }, () => http.download({ url: `${server.url}/cut`, file })))
+  t.notOk(cut.some(({ ok }) => ok))
   t.match(await http.download({ url: `${server.url}/missing`, file }), {
     ok: true,
     status: 404,
