@@ -60,7 +60,7 @@ function meaningFor(schema: JsonSchema, resource: string | null, name: string): 
   return mayBeNull(schema) ? meaning : meaning?.replace(/(?:; null|\. Null)\b[^.;]*/, '')
 }
 
-/** A schema without a type has any value. */
+/** A schema without a type allows every value. */
 const mayBeNull = ({ type, anyOf, $ref }: JsonSchema): boolean =>
   type === undefined && anyOf === undefined ? $ref === undefined : JSON.stringify([type, anyOf]).includes('"null"')
 

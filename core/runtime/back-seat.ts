@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 
-// Long work that nobody waits for goes behind calls and requests, in two ways.
+// Long work does not hold calls up: its thread has the least priority, and it waits while others use the cores.
 
 /** Where Debian and others have chrt(1) of util-linux. */
 export const CHRT = '/usr/bin/chrt'

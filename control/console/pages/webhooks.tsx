@@ -8,23 +8,10 @@ import { messagesAt } from '../lib/problem.ts'
 import { go, hrefOf, type PageProps } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { ListOf } from '../lib/types.ts'
-import {
-  Badge,
-  Button,
-  Card,
-  Empty,
-  Id,
-  Loaded,
-  NoRows,
-  Notice,
-  PageHead,
-  ProblemBox,
-  Status,
-  Time,
-} from '../ui/basics.tsx'
+import { Badge, Button, Card, Empty, Id, Loaded, Notice, PageHead, ProblemBox, Status, Time } from '../ui/basics.tsx'
 import { ConfirmByName, Dialog, SecretOnce } from '../ui/dialog.tsx'
 import { CheckField, Chips, Form, NumberField, TextField } from '../ui/form.tsx'
-import { Table } from '../ui/table.tsx'
+import { Listed, Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 
 interface EndpointForm {
@@ -299,11 +286,7 @@ interface DeliveriesProps {
 
 const Deliveries = ({ of, sendAgain }: DeliveriesProps) => (
   <Card title="Deliveries" flush>
-    {of.rows.length === 0 ? (
-      <NoRows of={of}>
-        <Empty title="Nothing was sent yet" />
-      </NoRows>
-    ) : (
+    <Listed of={of} more="Older" none={<Empty title="Nothing was sent yet" />}>
       <Table
         label="Deliveries"
         rows={of.rows}
@@ -326,14 +309,7 @@ const Deliveries = ({ of, sendAgain }: DeliveriesProps) => (
           },
         ]}
       />
-    )}
-    {of.more && (
-      <div class="table-foot">
-        <Button small onClick={of.loadMore}>
-          Older
-        </Button>
-      </div>
-    )}
+    </Listed>
   </Card>
 )
 

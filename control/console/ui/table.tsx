@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Pages } from '../lib/data.ts'
-import { Button, ScrollBox } from './basics.tsx'
+import { Button, NoRows, ScrollBox } from './basics.tsx'
 
 export interface Column<T> {
   readonly title: string
@@ -175,12 +175,29 @@ const Gap = ({ px, span }: { px: number; span: number }) => (
   </tr>
 )
 
+interface ListedProps {
+  readonly of: Pages<unknown>
+  /** What stands there when the list is empty. */
+  readonly none: ComponentChildren
+  /** The text of the button that loads the next page. */
+  readonly more: string
+  readonly children: ComponentChildren
+}
+
+/** A list that is loaded page by page: its rows, or why there are none, and what loads more. */
+export const Listed = ({ of, none, more, children }: ListedProps) => (
+  <>
+    {of.rows.length === 0 ? <NoRows of={of}>{none}</NoRows> : children}
+    <More of={of}>{more}</More>
+  </>
+)
+
 /** Loads the next page of a list. */
-export const More = ({ of, what }: { of: Pages<unknown>; what: string }) =>
+export const More = ({ of, children }: { of: Pages<unknown>; children: ComponentChildren }) =>
   of.more ? (
     <div class="table-foot">
       <Button small onClick={of.loadMore}>
-        More {what}
+        {children}
       </Button>
     </div>
   ) : null

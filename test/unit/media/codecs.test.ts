@@ -152,7 +152,7 @@ for (const { suite } of SRTP_SUITES) {
     const only = (sdp: string) => sdp.replace(/^a=crypto:.*\r\n/gm, line => (line.includes(` ${suite} `) ? line : ''))
     await connectLegs(secured[0], secured[1], only)
     const stats = () => client.request('leg.stats', { leg_id: secured[0] })
-    // A leg sends silence once it has answered. Until the answer is here, nobody can decrypt it.
+    // A leg that has answered sends silence at once. The other leg cannot decrypt it before it has the answer.
     const early = (await stats()).srtp_dropped
     await client.request('bridge', { a: plain[0]?.leg_id ?? '', b: secured[0] })
     await client.request('bridge', { a: secured[1], b: plain[1]?.leg_id ?? '' })

@@ -41,7 +41,7 @@ t.test('tokens become phrases as soon as a sentence or a long clause is complete
   t.end()
 })
 
-t.test('an application that connects late is told what happened before, after the setup', async t => {
+t.test('an application that connects late gets the setup first, and then what happened before', async t => {
   const app = await relayApp(t)
   const nothing = () => undefined
   const socket = new AppSocket({ clock: standingClock(), message: nothing, fault: nothing, closed: nothing })

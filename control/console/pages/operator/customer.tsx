@@ -13,23 +13,10 @@ import { money, words } from '../../lib/format.ts'
 import { hrefOf, type PageProps } from '../../lib/router.ts'
 import { ROLE_NAMES, type Role } from '../../lib/session.ts'
 import type { ListOf } from '../../lib/types.ts'
-import {
-  Badge,
-  Button,
-  Card,
-  Empty,
-  Id,
-  Loaded,
-  NoRows,
-  Notice,
-  PageHead,
-  ProblemBox,
-  Status,
-  Time,
-} from '../../ui/basics.tsx'
+import { Badge, Button, Card, Empty, Id, Loaded, Notice, PageHead, ProblemBox, Status, Time } from '../../ui/basics.tsx'
 import { ConfirmWithReason, Dialog, SecretOnce } from '../../ui/dialog.tsx'
 import { Form, SelectField, TextField } from '../../ui/form.tsx'
-import { type Column, More, Table } from '../../ui/table.tsx'
+import { type Column, Listed, Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 
 const PAGING = { key: ({ id }: { readonly id: string }) => id } as const
@@ -132,11 +119,7 @@ function Projects({ organization_id }: { organization_id: string }) {
       }
     >
       <ProblemBox problem={of.problem} />
-      {of.rows.length === 0 ? (
-        <NoRows of={of}>
-          <Empty title="No project" />
-        </NoRows>
-      ) : (
+      <Listed of={of} more="More projects" none={<Empty title="No project" />}>
         <Table
           label="Projects"
           rows={of.rows}
@@ -144,8 +127,7 @@ function Projects({ organization_id }: { organization_id: string }) {
           hrefOf={row => hrefOf(`/operator/projects/${row.id}`)}
           columns={PROJECT_COLUMNS}
         />
-      )}
-      <More of={of} what="projects" />
+      </Listed>
       {adding && (
         <Dialog title="Add a project" onClose={() => setAdding(false)}>
           <Form onSubmit={() => void add()} submit="Add" busy={action.busy} problem={action.problem} fields={['/name']}>
@@ -252,19 +234,14 @@ function People({ organization_id }: { organization_id: string }) {
   return (
     <Card title="People" flush>
       <ProblemBox problem={of.problem} />
-      {of.rows.length === 0 ? (
-        <NoRows of={of}>
-          <Empty title="Nobody has accepted an invitation yet" />
-        </NoRows>
-      ) : (
+      <Listed of={of} more="More people" none={<Empty title="Nobody has accepted an invitation yet" />}>
         <Table
           label="People"
           rows={of.rows}
           keyOf={PAGING.key}
           columns={memberColumns((member, deed) => setAsked({ member, deed }))}
         />
-      )}
-      <More of={of} what="people" />
+      </Listed>
       {asked && (
         <ConfirmWithReason
           title={`${DEEDS[asked.deed].text}: ${asked.member.email}`}

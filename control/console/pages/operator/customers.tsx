@@ -3,10 +3,10 @@ import { ask } from '../../lib/api.ts'
 import type { CreatedOrganization, OperatorOrganization } from '../../lib/api-types.ts'
 import { useAction, usePages } from '../../lib/data.ts'
 import { hrefOf } from '../../lib/router.ts'
-import { Button, Card, Empty, LinkButton, NoRows, PageHead, ProblemBox, Status, Time } from '../../ui/basics.tsx'
+import { Button, Card, Empty, LinkButton, PageHead, ProblemBox, Status, Time } from '../../ui/basics.tsx'
 import { Dialog, SecretOnce } from '../../ui/dialog.tsx'
 import { Form, TextField } from '../../ui/form.tsx'
-import { Table } from '../../ui/table.tsx'
+import { Listed, Table } from '../../ui/table.tsx'
 
 const keyOf = (row: OperatorOrganization) => row.id
 
@@ -28,11 +28,11 @@ export function Customers() {
       />
       <ProblemBox problem={of.problem} />
       <Card flush>
-        {of.rows.length === 0 ? (
-          <NoRows of={of}>
-            <Empty title="No customer yet" action={create} api="bin/strowger org create --help" />
-          </NoRows>
-        ) : (
+        <Listed
+          of={of}
+          more="More customers"
+          none={<Empty title="No customer yet" action={create} api="bin/strowger org create --help" />}
+        >
           <Table
             label="Customers"
             rows={of.rows}
@@ -46,14 +46,7 @@ export function Customers() {
               { title: 'Since', cell: row => <Time at={row.created_at} /> },
             ]}
           />
-        )}
-        {of.more && (
-          <div class="table-foot">
-            <Button small onClick={of.loadMore}>
-              More customers
-            </Button>
-          </div>
-        )}
+        </Listed>
       </Card>
       {adding && (
         <Create

@@ -9,8 +9,8 @@ import type {
 import { type Pages, useAction, usePages } from '../../lib/data.ts'
 import { count, words } from '../../lib/format.ts'
 import { hrefOf } from '../../lib/router.ts'
-import { Badge, Button, Card, Empty, Facts, NoRows, PageHead, ProblemBox, Time } from '../../ui/basics.tsx'
-import { More, Table } from '../../ui/table.tsx'
+import { Badge, Button, Card, Empty, Facts, PageHead, ProblemBox, Time } from '../../ui/basics.tsx'
+import { Listed, More, Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { AlertCard } from '../alert-card.tsx'
 import { Contain } from '../containments.tsx'
@@ -55,11 +55,7 @@ function Requests({ of, onChanged }: { of: Pages<OperatorReleaseRequest>; onChan
   return (
     <Card title="Requests to open a prefix" flush>
       <ProblemBox problem={action.problem ?? of.problem} />
-      {of.rows.length === 0 ? (
-        <NoRows of={of}>
-          <Empty title="No open request" />
-        </NoRows>
-      ) : (
+      <Listed of={of} more="More requests" none={<Empty title="No open request" />}>
         <Table
           label="Release requests"
           rows={of.rows}
@@ -92,8 +88,7 @@ function Requests({ of, onChanged }: { of: Pages<OperatorReleaseRequest>; onChan
             },
           ]}
         />
-      )}
-      <More of={of} what="requests" />
+      </Listed>
     </Card>
   )
 }
@@ -110,11 +105,7 @@ function Closed({ of, onChanged }: { of: Pages<OperatorContainment>; onChanged: 
   return (
     <Card title="Closed prefixes" flush>
       <ProblemBox problem={action.problem ?? of.problem} />
-      {of.rows.length === 0 ? (
-        <NoRows of={of}>
-          <Empty title="No prefix is closed" />
-        </NoRows>
-      ) : (
+      <Listed of={of} more="More prefixes" none={<Empty title="No prefix is closed" />}>
         <Table
           label="Closed prefixes"
           rows={of.rows}
@@ -144,8 +135,7 @@ function Closed({ of, onChanged }: { of: Pages<OperatorContainment>; onChanged: 
             },
           ]}
         />
-      )}
-      <More of={of} what="prefixes" />
+      </Listed>
     </Card>
   )
 }
@@ -172,7 +162,7 @@ function Firing({ of, onChanged }: { of: Pages<OperatorAlert>; onChanged: () => 
           }
         />
       ))}
-      <More of={of} what="alerts" />
+      <More of={of}>More alerts</More>
     </>
   )
 }
@@ -193,14 +183,9 @@ function Sources() {
       flush
     >
       <ProblemBox problem={action.problem ?? of.problem} />
-      {of.rows.length === 0 ? (
-        <NoRows of={of}>
-          <Empty title="No source is in question" />
-        </NoRows>
-      ) : (
+      <Listed of={of} more="More sources" none={<Empty title="No source is in question" />}>
         <SourceTable rows={of.rows} decide={(row, deed) => void decide(row, deed)} />
-      )}
-      <More of={of} what="sources" />
+      </Listed>
     </Card>
   )
 }

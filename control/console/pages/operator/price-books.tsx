@@ -6,8 +6,8 @@ import { useAction, useAll, useData, usePages } from '../../lib/data.ts'
 import { count, when, words } from '../../lib/format.ts'
 import { hrefOf, type PageProps } from '../../lib/router.ts'
 import { saveAs } from '../../lib/save-as.ts'
-import { Badge, Button, Card, Empty, Id, Loaded, NoRows, PageHead, ProblemBox } from '../../ui/basics.tsx'
-import { LongTable, Table } from '../../ui/table.tsx'
+import { Badge, Button, Card, Empty, Id, Loaded, PageHead, ProblemBox } from '../../ui/basics.tsx'
+import { Listed, LongTable, Table } from '../../ui/table.tsx'
 import { ImportRates } from './price-import.tsx'
 
 const keyOf = (row: OperatorPriceBook) => row.id
@@ -34,11 +34,11 @@ export function PriceBooks() {
       />
       <ProblemBox problem={of.problem} />
       <Card flush>
-        {of.rows.length === 0 ? (
-          <NoRows of={of}>
-            <Empty title="No price book yet" action={create} api="bin/strowger rates import --help" />
-          </NoRows>
-        ) : (
+        <Listed
+          of={of}
+          more="More price books"
+          none={<Empty title="No price book yet" action={create} api="bin/strowger rates import --help" />}
+        >
           <Table
             label="Price books"
             rows={of.rows}
@@ -52,14 +52,7 @@ export function PriceBooks() {
               { title: 'From', cell: row => <From at={row.effective_from} /> },
             ]}
           />
-        )}
-        {of.more && (
-          <div class="table-foot">
-            <Button small onClick={of.loadMore}>
-              More price books
-            </Button>
-          </div>
-        )}
+        </Listed>
       </Card>
       {importing && (
         <ImportRates

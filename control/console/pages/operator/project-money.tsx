@@ -6,7 +6,7 @@ import { money, when, words } from '../../lib/format.ts'
 import { Button, Card, Empty, Loaded, ProblemBox, Stat, Stats } from '../../ui/basics.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Form, MoneyField, SelectField, TextField } from '../../ui/form.tsx'
-import { Table } from '../../ui/table.tsx'
+import { More, Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 
 interface Props {
@@ -53,13 +53,7 @@ export function ProjectMoney({ project, path, set, onBooked }: Props) {
         <Loaded of={balance}>{found => <Balance of={found} />}</Loaded>
         <ProblemBox problem={ledger.problem} />
         <Ledger rows={ledger.rows} />
-        {ledger.more && (
-          <div class="table-foot">
-            <Button small onClick={ledger.loadMore}>
-              Earlier lines
-            </Button>
-          </div>
-        )}
+        <More of={ledger}>Earlier lines</More>
       </Card>
       {asked === 'terms' && (
         <Terms

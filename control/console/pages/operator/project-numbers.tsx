@@ -6,10 +6,10 @@ import { digitsAsked } from '../../lib/digits-asked.ts'
 import { money } from '../../lib/format.ts'
 import { hrefOf } from '../../lib/router.ts'
 import type { ListOf } from '../../lib/types.ts'
-import { Button, Card, Empty, Loaded, NoRows, Notice, ProblemBox } from '../../ui/basics.tsx'
+import { Button, Card, Empty, Loaded, Notice, ProblemBox } from '../../ui/basics.tsx'
 import { ConfirmWithReason, Dialog } from '../../ui/dialog.tsx'
 import { Form, PrefixField, SelectField } from '../../ui/form.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import { type Column, Listed, Table } from '../../ui/table.tsx'
 
 const keyOf = (row: OperatorNumber) => row.id
 
@@ -53,20 +53,9 @@ export function ProjectNumbers({ project, onChanged }: { project: OperatorProjec
         }
       >
         <ProblemBox problem={of.problem} />
-        {of.rows.length === 0 ? (
-          <NoRows of={of}>
-            <Empty title="The project holds no numbers" />
-          </NoRows>
-        ) : (
+        <Listed of={of} more="More numbers" none={<Empty title="The project holds no numbers" />}>
           <Table label="Numbers" rows={of.rows} keyOf={keyOf} columns={numberColumns(setTaken)} />
-        )}
-        {of.more && (
-          <div class="table-foot">
-            <Button small onClick={of.loadMore}>
-              More numbers
-            </Button>
-          </div>
-        )}
+        </Listed>
       </Card>
       {giving && <Give project={project} onClose={() => setGiving(false)} onDone={changed} />}
       {taken && (
