@@ -20,8 +20,11 @@ export interface State {
   /**
    * Like `transaction`, for a few statements that await nothing else. A local state runs them on the calling thread.
    * Concurrent short transactions share a commit; if one fails, only its own writes are rolled back.
+   *
+   * `mustLast` tells by the value whether the caller waits for the disk; absent, it does. A commit that nobody waits
+   * for reaches the disk with the next one that somebody waits for. Until then a power cut undoes it.
    */
-  shortTransaction<T>(work: (trx: Trx) => Promise<T>): Promise<T>
+  shortTransaction<T>(work: (trx: Trx) => Promise<T>, mustLast?: (value: T) => boolean): Promise<T>
   readonly maintenance: Maintenance
   /** Counts the work of the writing connections so far. */
   work(): StateWork

@@ -32,12 +32,16 @@ export async function writePart(state: State, part: Part): Promise<boolean> {
   const beside_calls = await callsComeIn(state.db, state.clock.now())
   if (beside_calls) await giveWay(MOST_WAY_MS)
   let held_ms = 0
-  const more = await state.shortTransaction(async trx => {
-    const begun_ms = state.clock.monotonic_ms()
-    const left = await part(trx, beside_calls ? ROWS.beside_calls : ROWS.calm)
-    held_ms = state.clock.monotonic_ms() - begun_ms
-    return left
-  })
+  const more = await state.shortTransaction(
+    async trx => {
+      const begun_ms = state.clock.monotonic_ms()
+      const left = await part(trx, beside_calls ? ROWS.beside_calls : ROWS.calm)
+      held_ms = state.clock.monotonic_ms() - begun_ms
+      return left
+    },
+    // A sync for each part would hold up those that calls wait for.
+    left => !left,
+  )
   // A command has nothing else that would keep its process alive meanwhile.
   if (more && beside_calls) await setTimeout(Math.min(PAUSE_TIMES * held_ms, MOST_PAUSE_MS))
   return more

@@ -79,16 +79,16 @@ export async function openSqlite(options: SqliteOpening): Promise<State> {
   const endCheckpoints = serves && local ? keepLogShort({ ...kept, log: local.log }) : null
   const calls = new ProcedureCalls({ thread: writing, here: inline_here ? local : null, log, busy_timeout_ms })
   parts.calls = calls
-  const transaction: State['transaction'] = async work => {
+  const transaction: State['shortTransaction'] = async (work, mustLast = always) => {
     const value = await db.transaction().execute(work)
-    await log.synced()
+    if (mustLast(value)) await log.synced()
     return value
   }
   if (serves && local) parts.reader = () => local.reader
   return {
     db,
     clock: systemClock,
-    transaction,
+    transaction: work => transaction(work),
     shortTransaction: serves && local ? shortTransactionOf(local, log, transaction) : transaction,
     maintenance: {
       reads_wait,
@@ -133,24 +133,26 @@ function privateFile(data_dir: string): string {
  */
 const BUSY_WAITS_MS = [1, 2, 4, 8, 16] as const
 
+const always = (): boolean => true
+
 /** Runs short transactions on this thread; while another connection writes, on the state's, which may wait. */
 function shortTransactionOf(
   local: LocalConnection,
   log: LogSync,
-  transaction: State['transaction'],
+  transaction: State['shortTransaction'],
 ): State['shortTransaction'] {
   // Its statements run in the connection's open transaction: a transaction of Kysely's own costs as much as the rows.
   const trx = new Kysely<Schema>({ dialect: localSqliteDialect(local) }) as Trx
-  return async work => {
+  return async (work, mustLast = always) => {
     for (const wait_ms of BUSY_WAITS_MS) {
       const done = await local.attempt(() => work(trx))
       if (done) {
-        await log.synced()
+        if (mustLast(done.value)) await log.synced()
         return done.value
       }
       await new Promise(resolve => setTimeout(resolve, wait_ms))
     }
-    return transaction(work)
+    return transaction(work, mustLast)
   }
 }
 

@@ -242,9 +242,9 @@ t.test('a long import is whole, and beside calls its transactions are short', as
   /** Imports the rates. Returns how many the largest transaction has written. */
   const largest = async () => {
     const parts: number[] = []
-    const shortTransaction: typeof w.state.shortTransaction = async work => {
+    const shortTransaction: typeof w.state.shortTransaction = async (...of) => {
       const before = await count()
-      const result = await w.state.shortTransaction(work)
+      const result = await w.state.shortTransaction(...of)
       parts.push((await count()) - before)
       return result
     }

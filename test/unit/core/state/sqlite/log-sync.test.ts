@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { placeCall } from '../../../../../core/state/calls/calls.ts'
 import { takeAdmission } from '../../../../../core/state/calls/leases.ts'
 import { openState, type State } from '../../../../../core/state/index.ts'
+import { draftRates } from '../../../../../core/state/money/price-book-drafts.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import t, { type Test } from '../../../../support/harness/index.ts'
 import { until } from '../../../../support/wait.ts'
@@ -54,6 +55,19 @@ const named = async (state: State): Promise<string[]> =>
 
 for (const local of [true, false]) {
   const where = local ? 'control' : 'signaling'
+
+  t.test(`in ${where}, a work in parts waits for the disk once its last part is written`, async t => {
+    const { w, disk } = await worldOnDisk(t, local)
+    const rate = { label: 'x', rate_micro: 1, rate_unit: 'minute' as const }
+    const increments = { increment_initial_seconds: 1, increment_additional_seconds: 1 }
+    const rates = Array.from({ length: 2100 }, (_, at) => ({ ...rate, ...increments, prefix: String(20_000 + at) }))
+    const before = disk.syncs
+    const id = await draftRates(w.state, rates, NOW_MS)
+    t.equal(disk.syncs - before, 2, 'one for the draft, one for its five parts')
+    const { db } = await disk.cut()
+    const kept = await db.selectFrom('rate').select('prefix').where('price_book_id', '=', id).execute()
+    t.equal(kept.length, rates.length)
+  })
 
   t.test(`in ${where}, acknowledges every kind of write only once it is on disk`, async t => {
     const { w, disk } = await worldOnDisk(t, local)
