@@ -37,7 +37,6 @@ export interface DestinationGroup {
   readonly common_digits: string
   readonly rate_minor_per_minute: number
   readonly calls: number
-  readonly answered: number
   readonly settled: number
   /** Settled calls shorter than six seconds, including unanswered ones. */
   readonly short: number

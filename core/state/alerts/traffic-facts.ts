@@ -28,6 +28,13 @@ const OF_PROJECT = sql<string>`coalesce(r.project_id, '')`
 const SPEND = sql<number>`sum(case when r.settled_at is null then r.held_minor else coalesce(r.charge_minor, 0) end)`
 
 /**
+ * The reservation `r` is that of the call `c`, which is found by its position once it is settled. By their ids, which
+ * are random, each call of the window would be looked up in a page of its own.
+ */
+const OF_CALL = sql<boolean>`(c.position = r.call_position
+  or c.sid = case when r.call_position is null then r.call_sid end)`
+
+/**
  * The service of a call: the trunk whose peer made it, else the project, for its voice account with its applications. A
  * call that only presents a trunk's number is none of the trunk's (design section 10).
  */
@@ -51,7 +58,7 @@ export async function projectsWithTraffic(db: Db, since_ms: number): Promise<Rea
 export async function serviceSpend(db: Db, project_id: string, since_ms: number): Promise<Map<string, number>> {
   const rows = await db
     .selectFrom('reservation as r')
-    .innerJoin('call as c', 'c.sid', 'r.call_sid')
+    .innerJoin('call as c', join => join.on(OF_CALL))
     .select([SERVICE.as('service_id'), SPEND.as('spend')])
     .where('r.begun_at', '>=', iso(since_ms))
     .where(OF_PROJECT, '=', project_id)
@@ -110,14 +117,13 @@ type Group = DestinationGroup & { readonly service_id: string; readonly first_be
 async function readGroups(db: Db, project_id: string, since_ms: number): Promise<Group[]> {
   const rows = await db
     .selectFrom('reservation as r')
-    .innerJoin('call as c', 'c.sid', 'r.call_sid')
+    .innerJoin('call as c', join => join.on(OF_CALL))
     .select([
       SERVICE.as('service_id'),
       'r.rate_prefix',
       sql<string>`max(r.rate_label)`.as('label'),
       sql<number>`max(r.rate_micro * (case r.rate_unit when 'second' then 60 else 1 end))`.as('rate_micro'),
       sql<number>`count(*)`.as('calls'),
-      sql<number>`count(c.answered_at)`.as('answered'),
       sql<number>`count(r.settled_at)`.as('settled'),
       sql<number>`count(case when coalesce(r.duration_seconds, 0) < 6 then r.settled_at end)`.as('short'),
       SPEND.as('spend'),
@@ -141,7 +147,6 @@ async function readGroups(db: Db, project_id: string, since_ms: number): Promise
     common_digits: common(row.first, row.last).replace(/^\+/, ''),
     rate_minor_per_minute: Math.ceil(Number(row.rate_micro) / MICRO_PER_MINOR),
     calls: Number(row.calls),
-    answered: Number(row.answered),
     settled: Number(row.settled),
     short: Number(row.short),
     live: Number(row.calls) - Number(row.settled),
@@ -242,7 +247,7 @@ async function newSources(db: Db, options: TrafficOptions): Promise<Map<string, 
   if (rows.length === 0) return found
   const spends = await db
     .selectFrom('reservation as r')
-    .innerJoin('call as c', 'c.sid', 'r.call_sid')
+    .innerJoin('call as c', join => join.on(OF_CALL))
     .select(['c.trunk_id', 'c.source_ip', SPEND.as('spend')])
     .where('r.begun_at', '>=', iso(now_ms - window_seconds * 1000))
     .where('c.trunk_id', 'in', [...new Set(rows.map(row => row.trunk_id))])

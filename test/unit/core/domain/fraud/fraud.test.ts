@@ -14,7 +14,7 @@ const RULES: FraudRules = {
 
 const group = (over: Partial<DestinationGroup> = {}): DestinationGroup => ({
   ...{ rate_prefix: '88213', label: 'Satellite', common_digits: '88213555', rate_minor_per_minute: 60_000 },
-  ...{ calls: 1, answered: 1, settled: 1, short: 0, live: 0, spend_minor: 60_000, held_minor: 0 },
+  ...{ calls: 1, settled: 1, short: 0, live: 0, spend_minor: 60_000, held_minor: 0 },
   ...{ first_seen_at: LONG_AGO, earlier_nights: 3 },
   ...over,
 })

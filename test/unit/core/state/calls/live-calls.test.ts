@@ -43,4 +43,8 @@ t.test('what the fraud watch asks every second reads the money of its window, an
   const reads = plans.filter(step => /\b(r|reservation)\b/.test(step))
   t.equal(reads.length, 2, plans.join('; '))
   for (const step of reads) t.match(step, /^SEARCH r USING INDEX reservation_begun \(begun_at>\?\)/)
+  const calls = plans.filter(step => /^(SEARCH|SCAN) c /.test(step))
+  t.equal(calls.length, 2, plans.join('; '))
+  t.match(calls.join('; '), /USING INTEGER PRIMARY KEY/, 'the call of a settled reservation')
+  t.match(calls.join('; '), /\(sid=\?\)/, 'that of another one')
 })
