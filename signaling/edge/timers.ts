@@ -58,7 +58,9 @@ export class TimerWheel {
     return this.#count
   }
 
+  /** @throws RangeError for a delay that ends at no time: the search for the next timer would never end. */
   after(delay_ms: number, run: () => void): WheelTimer {
+    if (!Number.isFinite(delay_ms)) throw new RangeError(`a timer of ${delay_ms} ms`)
     const now_ms = this.#clock.monotonic_ms()
     if (this.#count === 0) this.#done_tick = Math.floor(now_ms / TICK_MS)
     const step = stepOf(delay_ms)

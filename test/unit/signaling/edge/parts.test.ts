@@ -39,6 +39,17 @@ t.test('the timer wheel fires in order, cancels timers and stops its clock when 
   t.equal(clock.pending, 0, 'no system timer runs')
 })
 
+t.test('a delay that ends at no time is refused, and the other timers of the wheel fire', async t => {
+  const clock = new ManualClock()
+  const wheel = new TimerWheel(clock, () => undefined)
+  const fired: number[] = []
+  for (const delay_ms of [Number.NaN, Number.POSITIVE_INFINITY])
+    t.throws(() => wheel.after(delay_ms, () => fired.push(0)))
+  for (const delay_ms of [10, 20]) wheel.after(delay_ms, () => fired.push(delay_ms))
+  clock.advance(40)
+  t.same(fired, [10, 20])
+})
+
 t.test('the timer wheel wakes its process for timers alone, and no timer fires early', async t => {
   let woken = 0
   class CountedClock extends ManualClock {
