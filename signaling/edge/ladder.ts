@@ -7,7 +7,7 @@ import { type Clock, delay } from '../../core/runtime/clock.ts'
 import type { TracedMessage } from './index.ts'
 import type { Journal } from './journal.ts'
 import type { NodeLink } from './node-link.ts'
-import { decodedText } from './sip/message.ts'
+import { decodedText, headInUtf8 } from './sip/message.ts'
 import { inOwnMemory } from './sip/own-memory.ts'
 
 const FLUSH_MS = 250
@@ -109,7 +109,7 @@ export function writeLadder(
       }
       if (known) known.messages++
       else kept.set(inOwnMemory(of.call_id), { messages: 1 })
-      const row = rowOf(message, decodedText(of.call_id))
+      const row = rowOf(message, decodedText(headInUtf8(of.call_id)))
       waiting.push(row)
       if (decisive) journal.append(row)
     },
@@ -139,6 +139,6 @@ function rowOf(message: TracedMessage, sip_call_id: string): CallMessage {
     local: `${message.local.host}:${message.local.port}`,
     remote: `${message.remote.host}:${message.remote.port}`,
     retransmission: message.retransmission ? 1 : 0,
-    text: redactSip(decodedText(message.text)),
+    text: redactSip(decodedText(headInUtf8(message.text))),
   }
 }

@@ -439,7 +439,9 @@ export function writtenCase(
     call_id,
     length: String(body.length),
   }
-  const head = [one.start, ...one.headers].map(line => line.replaceAll(/\{(\w+)\}/g, (all, name) => keys[name] ?? all))
+  const head = [one.start, ...one.headers].map(line =>
+    withBytes(line.replaceAll(/\{(\w+)\}/g, (all, name) => keys[name] ?? all)),
+  )
   const has = head.some(line => /^(content-length|l)[ \t]*:/i.test(line))
   return [...head, ...(has ? [] : [`Content-Length: ${keys['length']}`]), '', body].join('\r\n')
 }
@@ -484,12 +486,16 @@ export function utf8(text: string): string {
 const newBranch = (): string => `z9hG4bK-world-${++calls}-x`
 
 function filledBody(body: string, end: { readonly ip: string }, audio: { readonly port: number }): string {
-  return body
-    .replaceAll('{peer}', end.ip)
-    .replaceAll('{media_port}', String(audio.port))
-    .replaceAll('{rtcp_port}', String(audio.port + 1))
-    .replaceAll(/<hex>([0-9a-f]*)<\/hex>/g, (_all, hex: string) => Buffer.from(hex, 'hex').toString('latin1'))
+  return withBytes(
+    body
+      .replaceAll('{peer}', end.ip)
+      .replaceAll('{media_port}', String(audio.port))
+      .replaceAll('{rtcp_port}', String(audio.port + 1)),
+  )
 }
+
+const withBytes = (text: string): string =>
+  text.replaceAll(/<hex>([0-9a-f]*)<\/hex>/g, (_all, hex: string) => Buffer.from(hex, 'hex').toString('latin1'))
 
 interface Reply {
   readonly tag: string

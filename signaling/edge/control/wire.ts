@@ -1,5 +1,6 @@
 import { uriHost } from '../../../core/domain/identity/address.ts'
 import { newUuid } from '../sip/ids.ts'
+import { headInUtf8 } from '../sip/message.ts'
 import type { Listener } from '../transport/types.ts'
 
 // Payloads that the edge sends. Clients read fields by position, see drachtio-control-protocol.md §6.
@@ -39,12 +40,12 @@ export function responseSentReply(
 
 /** An out-of-dialog request, with the listening point that received it. */
 export function newRequestMessage(wire: WireFacts, transaction_id: string, on: Listener, text: string): string {
-  return `${newUuid()}|sip|network|${facts(wire)}|${transaction_id}||${on.advertised_host}|${on.port}|${CRLF}${text}`
+  return `${newUuid()}|sip|network|${facts(wire)}|${transaction_id}||${on.advertised_host}|${on.port}|${CRLF}${headInUtf8(text)}`
 }
 
 /** A request in a dialog, a CANCEL or a response. */
 export function dialogMessage(wire: WireFacts, transaction_id: string, dialog_id: string, text: string): string {
-  return `${newUuid()}|sip|network|${facts(wire)}|${transaction_id}|${dialog_id}|${CRLF}${text}`
+  return `${newUuid()}|sip|network|${facts(wire)}|${transaction_id}|${dialog_id}|${CRLF}${headInUtf8(text)}`
 }
 
 /** A BYE that the edge sent on its own initiative. */

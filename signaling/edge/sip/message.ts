@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { parseCSeq } from '../../../core/domain/sip/values.ts'
 import { type HeaderKind, headerId, headerKind, reasonPhrase, spellingOf } from './headers.ts'
 import { type NameAddress, parseDigits, parseNameAddress, parseVia, splitList, tagOf, type Via } from './uri.ts'
@@ -21,6 +22,21 @@ export function decodedText(bytes: string): string {
     if (bytes.charCodeAt(i) > 127) return Buffer.from(bytes, 'latin1').toString('utf8')
   }
   return bytes
+}
+
+/**
+ * Returns a message, a byte string, whose header lines are UTF-8. RFC 3261 §7.3.1 asks for it, but older devices write
+ * names in Latin-1 ("José"). Lines that cannot be Latin-1 text, and the body, stay as they are.
+ */
+export function headInUtf8(message: string): string {
+  const end = message.indexOf(CRLF + CRLF)
+  const head = end < 0 ? message : message.slice(0, end)
+  if (!/[^\0-\x7f]/.test(head) || isUtf8(Buffer.from(head, 'latin1'))) return message
+  const lines = head.split(CRLF).map(line => {
+    const latin1 = !/[\x80-\x9f]/.test(line) && !isUtf8(Buffer.from(line, 'latin1'))
+    return latin1 ? bytesOf(line) : line
+  })
+  return lines.join(CRLF) + message.slice(head.length)
 }
 
 /** One header field. The value has no surrounding white space, and each fold is replaced by one space. */
