@@ -4,7 +4,7 @@ import type { Db } from '../../core/state/index.ts'
 import { nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { applicationUrls, urlsOf } from './applications.ts'
 import { forReason, isVoiceRefusal, type VoiceRefusal } from './errors.ts'
-import { pageAt, voicePageSchema } from './listing.ts'
+import { pageAt, plusKept, voicePageSchema } from './listing.ts'
 import { API_VERSION, accountPath, dateText } from './present.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
 
@@ -115,11 +115,11 @@ const FIELDS = {
 /** Reads a page of the numbers that the project holds, in the order of their digits. */
 const heldNumbers = ({ account, services, query, path }: VoiceContext) =>
   pageAt({ query, path }, async (offset, limit) => {
-    const prefix = query.get('PhoneNumber')?.replace(/\*$/, '')
+    const prefix = plusKept(query.get('PhoneNumber') ?? '').replace(/\*$/, '')
     const name = query.get('FriendlyName')
     if (name) {
       const named = await findOwnedNumber(services.state.db, account.project_id, name)
-      return named?.e164.includes(prefix ?? '') ? [named].slice(offset) : []
+      return named?.e164.includes(prefix) ? [named].slice(offset) : []
     }
     const page = { offset, limit, ...(prefix ? { prefix } : {}) }
     return listHeldNumbers(services.state.db, account.project_id, page)
