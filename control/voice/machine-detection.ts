@@ -10,10 +10,16 @@ const RANGES = {
   MachineDetectionSilenceTimeout: [2000, 10_000, 5000],
 } as const
 
+const MODES = ['Enable', 'DetectMessageEnd'] as const
+/** What programs write who do not want it. */
+const OFF = ['none', 'disable', 'false']
+
 /** Reads answering-machine detection as the call's request stores it; null when it is not requested. */
 export function readMachineDetection(form: Form): Readonly<Record<string, unknown>> | null | VoiceRefusal {
-  const mode = form.text('MachineDetection')
-  if (mode !== 'Enable' && mode !== 'DetectMessageEnd') return null
+  const asked = form.text('MachineDetection')?.toLowerCase()
+  if (asked === undefined || OFF.includes(asked)) return null
+  const mode = MODES.find(one => one.toLowerCase() === asked)
+  if (mode === undefined) return numbered(21234, `MachineDetection is ${MODES.join(' or ')}.`)
   const values: Partial<Record<keyof typeof RANGES, number>> = {}
   for (const [name, [least, most, fallback]] of Object.entries(RANGES)) {
     const text = form.text(name)

@@ -279,6 +279,7 @@ t.test('creating a call reports the first error in the documented order', async 
     ['SendDigits too long', { ...GOOD, SendDigits: '1'.repeat(33) }, 400, 21206],
     ['SendDigits', { ...GOOD, SendDigits: '1E' }, 400, 21206],
     ['Record without consent', { ...GOOD, Record: 'true' }, 403, 20403],
+    ['MachineDetection', { ...GOOD, MachineDetection: 'true' }, 400, 21234],
     ['MachineDetectionTimeout', { ...GOOD, MachineDetection: 'Enable', MachineDetectionTimeout: '1' }, 400, 21234],
     ['To without a known country code', { ...GOOD, To: '+9990000000' }, 400, 21211],
   ]
@@ -295,6 +296,7 @@ t.test('creating a call reports the first error in the documented order', async 
     201,
     'the limit counts characters, not UTF-16 units',
   )
+  t.equal((await w.voice('POST', '/Calls.json', { ...GOOD, MachineDetection: 'Disable' })).status, 201, 'not wanted')
   t.equal(
     (await w.voice('POST', '/Calls.json', { ...GOOD, From: FROM.slice(1) })).status,
     201,
