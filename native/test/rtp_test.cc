@@ -2,6 +2,7 @@
 #include <unistd.h>
 #include <cstring>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "../src/core/bytes.h"
@@ -157,6 +158,25 @@ static void keys_with_moving_timestamps() {
   check::equal(told, 2, "so is one whose repeated ends have their own, and the key before it is another");
 }
 
+static void keys_with_one_timestamp() {
+  KeyReceiver k;
+  KeyReceiver::Key out;
+  uint64_t now = 1'000'000;
+  std::string told;
+  const auto take = [&](const TelephoneEvent& e) {
+    if (k.take(e, 1000, 8000, now += 20'000, out)) told += out.digit;
+  };
+  for (const uint8_t digit : {1, 2, 3}) {
+    take({digit, false, 10, 160});
+    for (int i = 0; i < 3; ++i) take({digit, true, 10, 800});
+  }
+  check::ok(told == "123", "different keys with one timestamp are reported each, and once");
+  take({4, false, 10, 160});
+  take({5, false, 10, 160});
+  take({5, true, 10, 800});
+  check::ok(told == "12345", "so are they when the end of one is lost");
+}
+
 static void timers() {
   TimerWheel wheel(0);
   struct Owner {
@@ -233,6 +253,7 @@ void rtp_tests() {
   reports();
   keys();
   keys_with_moving_timestamps();
+  keys_with_one_timestamp();
   timers();
   ports();
 }

@@ -215,10 +215,11 @@ void Sender::skip_relay(const RtpView& v) {
 
 void Sender::relay_event(const RtpView& v, const TelephoneEvent& in, const PayloadFacts& facts, uint64_t now_us) {
   const PayloadFacts& format = stream_.config().event;
-  const bool fresh = !event_any_ || v.ts != event_in_ts_;
+  const bool fresh = !event_any_ || v.ts != event_in_ts_ || in.event != event_in_;
   if (fresh) {
     event_any_ = true;
     event_in_ts_ = v.ts;
+    event_in_ = in.event;
     event_out_ts_ = next_ts(now_us);
   }
   TelephoneEvent e = in;

@@ -147,6 +147,7 @@ class Sender : private SenderLines {
 
   Stream& stream_;
   uint32_t made_ts_ = 0;
+  uint8_t event_in_ = 0;
   uint32_t event_in_ts_ = 0, event_out_ts_ = 0, key_ts_ = 0;
   bool event_any_ = false;
   std::unique_ptr<Decoder> tap_decoder_;

@@ -36,6 +36,7 @@ int event_of_key(char key) {
 
 bool KeyReceiver::finish(Key& out) {
   active_ = false;
+  done_event_[done_ % 4] = event_;
   done_ts_[done_++ % 4] = ts_;
   any_ = true;
   out.digit = key_of_event(event_);
@@ -57,9 +58,9 @@ bool KeyReceiver::take(const TelephoneEvent& e, uint32_t ts, uint32_t clock_rate
   ts = begun_at(e, ts, clock_rate);
   if (any_)
     for (unsigned i = 0; i < std::min(done_, 4u); ++i)
-      if (done_ts_[i] == ts) return false;  // a repeated end: RFC 4733 §2.5.1.4 sends it three times
+      if (done_ts_[i] == ts && done_event_[i] == e.event) return false;  // a repeated end: RFC 4733 §2.5.1.4 sends it three times
   bool ended = false;
-  if (active_ && ts != ts_) {
+  if (active_ && (ts != ts_ || e.event != event_)) {
     if (static_cast<int32_t>(ts - ts_) < 0) return false;  // a late packet of an older key
     if (e.event == event_ && ts - ts_ >= 0xff00 && ts - ts_ <= 0xffff + 2 * clock_rate / 50) {
       // RFC 4733 §2.5.1.3: a key that outlasts the duration field continues under a new timestamp.

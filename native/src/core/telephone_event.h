@@ -1,4 +1,5 @@
-// Keys as telephone events (RFC 4733). The timestamp at which a key begins identifies it.
+// Keys as telephone events (RFC 4733). The timestamp at which a key begins identifies it, together with its event: some
+// senders let the clock stand still while keys are pressed, so that different keys have one timestamp.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,7 @@ class KeyReceiver {
   bool active_ = false;
   bool any_ = false;
   uint8_t event_ = 0;
+  uint8_t done_event_[4] = {};
   uint32_t ts_ = 0, done_ts_[4] = {}, clock_rate_ = 8000, longest_ = 0, carried_ = 0;
   unsigned done_ = 0;
   uint64_t last_us_ = 0;
