@@ -52,12 +52,20 @@ interface Offer {
   close(): void
 }
 
+/** Makes what a token stands for. A command line would take one with a leading dash for an option. */
+function newSecret(): Buffer {
+  for (;;) {
+    const secret = randomBytes(32)
+    if (!secret.toString('base64url').startsWith('-')) return secret
+  }
+}
+
 /** Offers what `give` returns to the first machine that has the token. */
 export async function offerHandover(
   at: { readonly host: string; readonly port: number },
   { give, clock }: { readonly give: () => Handover; readonly clock: Clock },
 ): Promise<Offer> {
-  const secret = randomBytes(32)
+  const secret = newSecret()
   let taken = false
   let settle: (from: string | null) => void = () => undefined
   const joined = new Promise<string | null>(resolve => {

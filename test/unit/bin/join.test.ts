@@ -57,6 +57,15 @@ t.test('a token hands over the key and the shared settings, once and to nobody e
   t.throws(() => keepHandover(data_dir, {}, handover, join(data_dir, 'b')), /an installation of its own/)
 })
 
+t.test('no token reads as an option in a command line', async t => {
+  // One of 64 random ones would: with so many, this fails all but once in 10,000 runs.
+  for (let made = 0; made < 600; made++) {
+    const { token, close } = await offerHandover(AT, { give: () => handoverOf(ENV, KEY), clock: systemClock })
+    close()
+    if (token.startsWith('-')) t.fail(token)
+  }
+})
+
 t.test('a token that nobody uses ends after 15 minutes', async t => {
   let due = (): void => undefined
   const clock = {
