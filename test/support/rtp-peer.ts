@@ -429,6 +429,11 @@ export class RtpPeer {
     return this.#closed
   }
 
+  /** Whether it has been told where to send (`sendTo`). */
+  get knows_peer(): boolean {
+    return this.#target_port !== 0
+  }
+
   close(): void {
     if (this.#closed) return
     this.#closed = true

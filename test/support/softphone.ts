@@ -155,6 +155,8 @@ export class Line {
   hum(hz: number): () => Promise<void> {
     let stopped = false
     const on = async (): Promise<void> => {
+      // The first sound may arrive before the SDP that tells where to send.
+      await until('an SDP of the peer', () => this.rtp.knows_peer || stopped || this.ended !== null || this.rtp.closed)
       while (!stopped && this.ended === null && !this.rtp.closed) await this.say(hz, 200)
     }
     const humming = on()
