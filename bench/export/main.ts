@@ -13,8 +13,8 @@ import { slowdown, type Turn } from './turns.ts'
 
 // Measures an export of calls by a running platform: rows a second, memory above rest, and how much longer calls take
 // to set up meanwhile. Does the same while rate lists are compared and imported by the command. Work and peace take
-// turns, each with as many calls, so that a machine that gets slower does so for both: the job of the export is
-// interrupted after each turn, and each list is a turn.
+// turns, each with as many calls, and each second pair begins with the peace: a machine that gets slower, or a platform
+// that still gets faster, does so for both. The job of the export is interrupted after each turn, and each list is one.
 //
 //   npm run bench -- export [--rows 10000000] [--rates 150000] [--lists 7] [--turn 20] [--folder FOLDER] [--cold]
 //
@@ -42,7 +42,7 @@ const LIMITS = { rows_a_second: 50_000, mib_above_rest: 64, set_up_p99: 1.1 } as
 const HOST = '127.0.0.61'
 const LOOK_MS = 100
 /** Calls before the first one that is measured: processes that have just started compile what they run. */
-const WARM_UP_CALLS = 500
+const WARM_UP_CALLS = 3000
 /** Longer than a slice of an export takes. */
 const STILL_MS = 4000
 const MIB = 1024 * 1024
@@ -98,7 +98,9 @@ async function whileExporting(calls: Calls) {
   const turns: Turn[] = []
   const sums = { rows: 0, seconds: 0, cpu_busy: 0, seconds_busy: 0, cpu_peace: 0, seconds_peace: 0 }
   const most = { busy: 0, peace: 0 }
+  const inPeace = (wanted: number) => measured(() => calls(count => count < wanted))
   while (job.progress().state !== 'completed') {
+    const peace_before = await peaceBefore(turns, inPeace)
     const before = job.progress().rows
     job.goOn()
     await until(() => job.progress().rows > before)
@@ -116,7 +118,7 @@ async function whileExporting(calls: Calls) {
     sums.rows += latest.rows - first.rows
     sums.seconds += (latest.at - begun) / 1000
     await stands(job)
-    const peace = await measured(() => calls(count => count < busy.result.length))
+    const peace = peace_before ?? (await inPeace(busy.result.length))
     sums.cpu_busy += busy.cpu
     sums.seconds_busy += busy.seconds
     sums.cpu_peace += peace.cpu
@@ -140,10 +142,12 @@ async function whileExporting(calls: Calls) {
 
 async function whileImporting(calls: Calls) {
   const turns: Turn[] = []
+  const inPeace = (wanted: number) => calls(count => count < wanted)
   let seconds = 0
   for (let at = 0; at < LISTS; at++) {
     const list = join(folder, 'rates.csv')
     writeFileSync(list, rateList())
+    const peace_before = await peaceBefore(turns, inPeace)
     let over = false
     const begun = performance.now()
     const importing = imported(list).finally(() => {
@@ -154,9 +158,14 @@ async function whileImporting(calls: Calls) {
     importing.catch(() => undefined)
     const busy = await calls(() => !over)
     await importing
-    turns.push({ busy, peace: await calls(count => count < busy.length) })
+    turns.push({ busy, peace: peace_before ?? (await inPeace(busy.length)) })
   }
   return { turns, seconds, rates: LISTS * RATES }
+}
+
+/** The peace of a turn that begins with it, with as many calls as the turn before had; null for the others. */
+async function peaceBefore<T>(turns: readonly Turn[], inPeace: (calls: number) => Promise<T>): Promise<T | null> {
+  return turns.length % 2 === 1 ? await inPeace(turns.at(-1)?.busy.length ?? 0) : null
 }
 
 function rest(ms: number): Promise<void> {
