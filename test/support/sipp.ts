@@ -22,6 +22,8 @@ export interface SippPeer {
   calls(): readonly string[]
   /** Makes its newest call continue from the step `cued`; only for peers over UDP. */
   cue(): Promise<void>
+  /** Ends it, and with it `done`. */
+  stop(): void
 }
 
 interface SippOptions {
@@ -86,9 +88,12 @@ export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
   const { port, args } = await sippPorts()
   let stopped = false
   let run = start(options, args)
-  t.teardown(async () => {
+  const stop = (): void => {
     stopped = true
     run.kill('SIGKILL')
+  }
+  t.teardown(async () => {
+    stop()
     await run.ended
     run.forget()
   })
@@ -110,6 +115,7 @@ export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
     messages: () => run.read('messages'),
     calls: () => callsIn(run.read('messages')),
     cue: () => cue({ host: local_ip, port }, run.read('messages')),
+    stop,
   }
 }
 

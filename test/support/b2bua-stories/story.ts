@@ -70,7 +70,12 @@ export async function play(t: Test, w: World, story: Story, transport: StoryTran
     transport,
     signals: between,
   })
-  const [near, far] = await Promise.all([peer.done, target.done])
+  const peerDone = peer.done.then(ended => {
+    // Our OPTIONS keep a target waiting for a call that will not come.
+    if (!ended.ok) target.stop()
+    return ended
+  })
+  const [near, far] = await Promise.all([peerDone, target.done])
   for (const [name, { ok, errors, messages }] of Object.entries({ peer: near, target: far }))
     t.ok(ok, `the ${name}: ${ok ? '' : `${errors.slice(0, 1500)}\n${messages.slice(-6000)}`}`)
   t.notOk(near.messages.includes('127.0.2.'), 'the peer sees nothing of the target')
