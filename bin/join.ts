@@ -52,7 +52,7 @@ interface Offer {
   close(): void
 }
 
-/** Makes what a token stands for. A command line would take one with a leading dash for an option. */
+/** Makes the secret of a token. A command line takes a token with a leading dash for an option. */
 function newSecret(): Buffer {
   for (;;) {
     const secret = randomBytes(32)

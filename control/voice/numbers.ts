@@ -115,7 +115,7 @@ const FIELDS = {
 /** Reads a page of the numbers that the project holds, in the order of their digits. */
 const heldNumbers = ({ account, services, query, path }: VoiceContext) =>
   pageAt({ query, path }, async (offset, limit) => {
-    const prefix = plusKept(query.get('PhoneNumber') ?? '').replace(/\*$/, '')
+    const prefix = plusKept((query.get('PhoneNumber') ?? '').replace(/\*$/, ''))
     const name = query.get('FriendlyName')
     if (name) {
       const named = await findOwnedNumber(services.state.db, account.project_id, name)

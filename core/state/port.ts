@@ -21,10 +21,10 @@ export interface State {
    * Like `transaction`, for a few statements that await nothing else. A local state runs them on the calling thread.
    * Concurrent short transactions share a commit; if one fails, only its own writes are rolled back.
    *
-   * `mustLast` tells by the value whether the caller waits for the disk; absent, it does. A commit that nobody waits
-   * for reaches the disk with the next one that somebody waits for. Until then a power cut undoes it.
+   * The promise resolves once the commit is on disk. With `waitsForDisk`, it waits only when that returns true for the
+   * value. The next commit that waits takes the others to the disk; a power cut before it undoes them.
    */
-  shortTransaction<T>(work: (trx: Trx) => Promise<T>, mustLast?: (value: T) => boolean): Promise<T>
+  shortTransaction<T>(work: (trx: Trx) => Promise<T>, waitsForDisk?: (value: T) => boolean): Promise<T>
   readonly maintenance: Maintenance
   /** Counts the work of the writing connections so far. */
   work(): StateWork

@@ -79,9 +79,9 @@ export async function openSqlite(options: SqliteOpening): Promise<State> {
   const endCheckpoints = serves && local ? keepLogShort({ ...kept, log: local.log }) : null
   const calls = new ProcedureCalls({ thread: writing, here: inline_here ? local : null, log, busy_timeout_ms })
   parts.calls = calls
-  const transaction: State['shortTransaction'] = async (work, mustLast = always) => {
+  const transaction: State['shortTransaction'] = async (work, waitsForDisk = always) => {
     const value = await db.transaction().execute(work)
-    if (mustLast(value)) await log.synced()
+    if (waitsForDisk(value)) await log.synced()
     return value
   }
   if (serves && local) parts.reader = () => local.reader
@@ -143,16 +143,16 @@ function shortTransactionOf(
 ): State['shortTransaction'] {
   // Its statements run in the connection's open transaction: a transaction of Kysely's own costs as much as the rows.
   const trx = new Kysely<Schema>({ dialect: localSqliteDialect(local) }) as Trx
-  return async (work, mustLast = always) => {
+  return async (work, waitsForDisk = always) => {
     for (const wait_ms of BUSY_WAITS_MS) {
       const done = await local.attempt(() => work(trx))
       if (done) {
-        if (mustLast(done.value)) await log.synced()
+        if (waitsForDisk(done.value)) await log.synced()
         return done.value
       }
       await new Promise(resolve => setTimeout(resolve, wait_ms))
     }
-    return transaction(work, mustLast)
+    return transaction(work, waitsForDisk)
   }
 }
 

@@ -53,7 +53,7 @@ t.test('every operation has an example that fits its schemas', async t => {
   }
 })
 
-/** These fields need no such rule: a reader of their own checks them, a stored text must match, or nobody sees them. */
+/** These fields need no rule for text: a parser checks them, they must match a stored value, or nobody sees them. */
 const READ_ELSEWHERE = [
   /(^|_)(ids?|password)$/,
   /^(confirm_name|time_zone|identity|codecs|called|caller|default_caller|value)$/,

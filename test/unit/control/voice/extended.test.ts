@@ -64,8 +64,10 @@ t.test('the numbers of the project and what answers them', async t => {
     [e164],
     'by name',
   )
-  const typed = await w.voice('GET', `/IncomingPhoneNumbers.json?PhoneNumber=${e164}`)
-  t.same(typed.body.incoming_phone_numbers.length, 1, 'a plus sign that is not written %2B')
+  for (const typed of [e164, `${e164}*`]) {
+    const { body: found } = await w.voice('GET', `/IncomingPhoneNumbers.json?PhoneNumber=${typed}`)
+    t.same(found.incoming_phone_numbers.length, 1, 'a plus sign that is not written %2B')
+  }
   t.same(await client.incomingPhoneNumbers.list({ friendlyName: 'Sales' }), [], 'no other number stands for it')
   t.same(await client.outgoingCallerIds.list({ friendlyName: 'Sales' }), [])
   const answered = { voiceUrl: urls.voice_url, voiceMethod: 'GET', statusCallback: body.status_callback_url }
