@@ -72,8 +72,11 @@ export function openConnection(
   { procedures = NO_PROCEDURES, counts = new WorkCounts(), wrote = () => undefined }: Uses = {},
 ): Connection {
   const database = new Database(file, { timeout: busy_timeout_ms, readonly: reads_only })
+  const waiting = patience(busy_timeout_ms)
+  database.pragma(`busy_timeout = ${Math.min(busy_timeout_ms, LOOKS_FOR_MS)}`)
   if (!reads_only) {
-    database.pragma('journal_mode = WAL')
+    // Of two connections that change a new database to WAL at once, SQLite refuses one without a wait.
+    waiting(() => database.pragma('journal_mode = WAL'))
     database.pragma('synchronous = NORMAL')
     database.pragma('foreign_keys = ON')
     database.pragma('journal_size_limit = 67108864')
@@ -82,7 +85,6 @@ export function openConnection(
   if (cache_kib !== undefined) database.pragma(`cache_size = ${-cache_kib}`)
   // Keeps temporary tables in memory: a statement that needs one must not fail for lack of a file descriptor.
   database.pragma('temp_store = MEMORY')
-  database.pragma(`busy_timeout = ${Math.min(busy_timeout_ms, LOOKS_FOR_MS)}`)
 
   const statements = new Map<string, Prepared>()
   const prepared = (sql: string): Prepared => {
@@ -96,7 +98,6 @@ export function openConnection(
     if (!statement.readonly) wrote(sql)
     return statement
   }
-  const waiting = patience(busy_timeout_ms)
   const runProcedure = procedures(database, prepared)
   const procedure = (name: ProcedureName, input: unknown, until_ms?: number): unknown => {
     if (database.inTransaction) return runProcedure(name, input)

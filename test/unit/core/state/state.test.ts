@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -22,6 +22,13 @@ t.test('processes that open an empty folder concurrently all get the same schema
   const states = await Promise.all([1, 2, 3, 4].map(() => patientState()))
   for (const state of states) t.equal((await state.db.selectFrom('configuration').selectAll().execute()).length, 1)
   await Promise.all(states.map(state => state.close()))
+})
+
+t.test('says why a file cannot be opened', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-state-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'strowger.sqlite'), Buffer.alloc(9000, 'no database '))
+  await t.rejects(openState({ data_dir: folder }), { cause: { message: 'file is not a database' } })
 })
 
 t.test('refuses a folder of another version with one sentence and leaves it unchanged', async t => {
