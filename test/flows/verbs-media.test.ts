@@ -314,6 +314,7 @@ t.test('verbs with media', async t => {
     const sid = await town.sidOf(line)
     line.hangUp()
     await line.over()
+    for (const number of [13420, 11200]) await town.noted(sid, number)
     const { body } = await w.voice('GET', `/Calls/${sid}/Events.json`)
     const faults = body.events
       .filter((event: { response: { error_code?: number } }) => event.response.error_code !== undefined)
