@@ -17,13 +17,31 @@ performance.now()
 /** The origin of `performance.now()` on the machine's monotonic clock. */
 const STARTED_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now()
 
-/** The machine's clock. Its timers do not keep a process alive. */
+/** A timer this late shows that the process stood still: a paused virtual machine, a busy core, long work. */
+const STOOD_STILL_MS = 100
+
+/**
+ * The machine's clock. Its timers do not keep a process alive. After the process stood still, what has arrived on its
+ * sockets comes before timers that fell due: the answer that a timer waits for may be among it.
+ */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic_ms: () => STARTED_MS + performance.now(),
   after(delay_ms, run) {
-    const timer = setTimeout(run, delay_ms).unref()
-    return { cancel: () => clearTimeout(timer) }
+    const late_ms = performance.now() + delay_ms + STOOD_STILL_MS
+    let read: NodeJS.Immediate | undefined
+    // Node.js runs due timers, then reads sockets, then runs immediates.
+    const fire = (): void => {
+      if (performance.now() < late_ms) run()
+      else read = setImmediate(run).unref()
+    }
+    const timer = setTimeout(fire, delay_ms).unref()
+    return {
+      cancel() {
+        clearTimeout(timer)
+        if (read) clearImmediate(read)
+      },
+    }
   },
   every(period_ms, run) {
     const timer = setInterval(run, period_ms).unref()

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { systemClock, type Timer } from '../../core/runtime/clock.ts'
 import { frameReader, frameWriter } from './frames.ts'
 import {
   EVENTS,
@@ -63,7 +64,7 @@ interface ConnectOptions {
   backoff_ms?: { first: number; most: number }
 }
 
-type Waiting = { resolve(result: never): void; reject(error: MediaRefusal): void; timer: NodeJS.Timeout }
+type Waiting = { resolve(result: never): void; reject(error: MediaRefusal): void; timer: Timer }
 
 /** Returns at once and connects in the background. Requests while disconnected fail with `media_unavailable`. */
 export const connectMedia = (options: ConnectOptions): MediaClient => new Client(options)
@@ -146,7 +147,7 @@ class Client implements MediaClient {
   #lost(detail: string): void {
     this.#socket = null
     for (const request of this.#waiting.values()) {
-      clearTimeout(request.timer)
+      request.timer.cancel()
       request.reject(new MediaRefusal('media_unavailable', detail))
     }
     this.#waiting.clear()
@@ -169,7 +170,7 @@ class Client implements MediaClient {
     const request = this.#waiting.get(message['id'] as number)
     if (!request) return
     this.#waiting.delete(message['id'] as number)
-    clearTimeout(request.timer)
+    request.timer.cancel()
     const error = message['error'] as { reason: string; detail: string } | undefined
     if (error) request.reject(new MediaRefusal(error.reason, error.detail))
     else request.resolve(message['result'] as never)
@@ -183,10 +184,10 @@ class Client implements MediaClient {
         return
       }
       const id = this.#next_id++
-      const timer = setTimeout(() => {
+      const timer = systemClock.after(request_timeout_ms, () => {
         this.#waiting.delete(id)
         reject(new MediaRefusal('media_unavailable', `no reply to ${method} within ${request_timeout_ms} ms`))
-      }, request_timeout_ms)
+      })
       this.#waiting.set(id, { resolve, reject, timer })
       this.#write({ id, method, params })
     })
