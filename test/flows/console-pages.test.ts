@@ -243,7 +243,7 @@ t.test('pages of the console', async t => {
       }
       const join = '<Response><Dial><Conference>console</Conference></Dial></Response>'
       const calls = [await run(join), await run(join)]
-      const room = await until('both are in', async () => {
+      const room = await until('the room is there', async () => {
         const { body } = await w.manage('GET', '/conferences?name=console&status=in-progress')
         return body.data[0]
       })
@@ -252,7 +252,10 @@ t.test('pages of the console', async t => {
       await page.getByRole('link', { name: 'console' }).click()
       type Inside = { readonly muted: boolean; readonly hold: boolean; readonly speaking: boolean }
       const badge = (hasText: string) => page.locator('main .badge', { hasText }).first().waitFor()
-      await until('both are heard: the callees hum', async () => (await inside()).every((one: Inside) => one.speaking))
+      await until('both are heard: the callees hum', async () => {
+        const all: readonly Inside[] = await inside()
+        return all.length === 2 && all.every(one => one.speaking)
+      })
       await badge('Talks')
       await page
         .getByRole('button', { name: /^Put .* on hold$/ })
