@@ -73,7 +73,8 @@ t.test('pages of the console', async t => {
   )
   const placed = await w.voice('POST', '/Calls.json', {
     ...{ From: w.numbers[0] ?? '', To: '+2348030004711' },
-    InlineMarkup: '<Response><Say>Hello.</Say><Record maxLength="2" playBeep="false" trim="do-not-trim"/></Response>',
+    // The callee may stand still for two seconds of the recording. One without sound is none.
+    InlineMarkup: '<Response><Say>Hello.</Say><Record maxLength="4" playBeep="false" trim="do-not-trim"/></Response>',
   })
   await w.ended(placed.body.sid)
   const call = `/calls/${placed.body.sid}`
@@ -201,7 +202,7 @@ t.test('pages of the console', async t => {
       const told = steps.map(
         ({ detail }: { detail: { verb: string; text: string } }) => `${detail.verb}: ${detail.text}`,
       )
-      t.match(told.slice(0, 2), ['Say: Hello.', 'Record: records for at most 2 s'])
+      t.match(told.slice(0, 2), ['Say: Hello.', 'Record: records for at most 4 s'])
       t.match(told.join('\n'), /Record: recorded \d+ s/)
       await open(`${call}/script`)
       for (const step of told) await shown(step)
