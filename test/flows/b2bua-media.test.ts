@@ -345,13 +345,22 @@ t.test('media between two legs', async t => {
       await until('the key is heard', () => to.rtp.keys().some(({ key }) => key === '5'))
       await from.send('INFO', { body: 'Signal=7\r\nDuration=160\r\n', content_type: 'application/dtmf-relay' })
       await until('the key of the INFO is heard', () => to.rtp.keys().some(({ key }) => key === '7'))
-      await from.rtp.sendKey('6', 100, { moving: true })
-      await until('the moving key is heard', () => to.rtp.keys().some(({ key }) => key === '6'))
       t.same(
         to.rtp.keys().map(({ key }) => key),
-        ['5', '7', '6'],
+        ['5', '7'],
         'each key once',
       )
+      // A pause of 150 ms ends a key, and what comes then under a time of its own is another one.
+      let moving: string[] = []
+      await from.rtp.unpaused(async () => {
+        const before = to.rtp.keys().length
+        const later = () => to.rtp.keys().slice(before)
+        await from.rtp.sendKey('6', 100, { moving: true })
+        await from.press('D')
+        await until('the key after the moving one is heard', () => later().some(({ key }) => key === 'D'))
+        moving = later().map(({ key }) => key)
+      })
+      t.same(moving, ['6', 'D'], 'a key whose time moves once')
       t.equal(await inBothWays(from, to, 'events'), 1, 'a key in both ways counts once')
       t.equal(await inBothWays(from, to, 'info'), 1, 'a key whose INFO overtakes its events counts once')
       t.equal(to.requests.length, 0, 'no INFO of ours')
@@ -529,7 +538,13 @@ t.test('media between two legs', async t => {
     await Promise.all([passed(near, far), passed(far, near)])
     far.hangUp()
     t.equal(await near.over(), 'peer')
-    const row = await w.state.db.selectFrom('call').selectAll().where('to_number', '=', own).executeTakeFirstOrThrow()
+    // An earlier row is of a call that was placed again, because the platform was too busy to decide.
+    const row = await w.state.db
+      .selectFrom('call')
+      .selectAll()
+      .where('to_number', '=', own)
+      .orderBy('position', 'desc')
+      .executeTakeFirstOrThrow()
     t.match(row, { origin: 'carrier', direction: 'inbound', trunk_id })
     const { body } = await until('the final figures', async () => {
       const read = await w.manage('GET', `/calls/${row.sid}`)

@@ -7,6 +7,7 @@ import { play } from '../support/b2bua-stories/story.ts'
 import { addTrunk, nothingLeft } from '../support/b2bua-world.ts'
 import { embeddedOnly } from '../support/edges.ts'
 import t from '../support/harness/index.ts'
+import { wasDecided } from '../support/phone.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
@@ -52,14 +53,16 @@ t.test('stories of the B2BUA', async t => {
       const [heard, status] = outcomeOf(said)
       const called = `+2348030005${said}`
       const answer = await place(peer, `sip:${called}@${w.sip.host}`, { to: w.sip, caller: w.numbers[1] ?? '' })
-      const cdr = await until(`the CDR of ${said}`, () =>
-        w.state.db
+      const cdr = await until(`the CDR of ${said}`, async () => {
+        const found = await w.state.db
           .selectFrom('cdr')
           .innerJoin('call', 'call.sid', 'cdr.call_sid')
           .select(['cdr.status', 'cdr.sip_code', 'call.status as call_status', 'call.sip_code as call_code'])
+          .select('call.reason')
           .where('call.to_number', '=', called)
-          .executeTakeFirst(),
-      )
+          .execute()
+        return found.find(wasDecided)
+      })
       const told = [answer.status, cdr.sip_code, cdr.status, cdr.call_code, cdr.call_status]
       if (`${told}` !== `${[heard, heard, status, heard, status]}`) t.fail(`${said}: ${told}`)
     }

@@ -3,6 +3,7 @@ import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { strongestHz } from '../support/audio.ts'
 import { baresip } from '../support/baresip.ts'
 import t, { type Test } from '../support/harness/index.ts'
+import { wasDecided } from '../support/phone.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { openSoftphone } from '../support/softphone.ts'
 import { until } from '../support/wait.ts'
@@ -42,7 +43,10 @@ async function throughTrunk(t: Test, w: World): Promise<void> {
 
   const [atPhone, cdr] = [
     await phone.heard(),
-    () => w.state.db.selectFrom('cdr').selectAll().where('project_id', '=', w.project_id).executeTakeFirst(),
+    async () => {
+      const found = await w.state.db.selectFrom('cdr').selectAll().where('project_id', '=', w.project_id).execute()
+      return found.find(wasDecided)
+    },
   ]
   const record = await until('the CDR', cdr)
   const atDesk = await desk.heard()

@@ -73,7 +73,8 @@ t.test('pages of the console', async t => {
   )
   const placed = await w.voice('POST', '/Calls.json', {
     ...{ From: w.numbers[0] ?? '', To: '+2348030004711' },
-    InlineMarkup: '<Response><Say>Hello.</Say><Record maxLength="2" playBeep="false" trim="do-not-trim"/></Response>',
+    // The callee may stand still for two seconds of the recording. One without sound is none.
+    InlineMarkup: '<Response><Say>Hello.</Say><Record maxLength="4" playBeep="false" trim="do-not-trim"/></Response>',
   })
   await w.ended(placed.body.sid)
   const call = `/calls/${placed.body.sid}`
@@ -201,7 +202,7 @@ t.test('pages of the console', async t => {
       const told = steps.map(
         ({ detail }: { detail: { verb: string; text: string } }) => `${detail.verb}: ${detail.text}`,
       )
-      t.match(told.slice(0, 2), ['Say: Hello.', 'Record: records for at most 2 s'])
+      t.match(told.slice(0, 2), ['Say: Hello.', 'Record: records for at most 4 s'])
       t.match(told.join('\n'), /Record: recorded \d+ s/)
       await open(`${call}/script`)
       for (const step of told) await shown(step)
@@ -243,7 +244,7 @@ t.test('pages of the console', async t => {
       }
       const join = '<Response><Dial><Conference>console</Conference></Dial></Response>'
       const calls = [await run(join), await run(join)]
-      const room = await until('both are in', async () => {
+      const room = await until('the room is there', async () => {
         const { body } = await w.manage('GET', '/conferences?name=console&status=in-progress')
         return body.data[0]
       })
@@ -252,7 +253,10 @@ t.test('pages of the console', async t => {
       await page.getByRole('link', { name: 'console' }).click()
       type Inside = { readonly muted: boolean; readonly hold: boolean; readonly speaking: boolean }
       const badge = (hasText: string) => page.locator('main .badge', { hasText }).first().waitFor()
-      await until('both are heard: the callees hum', async () => (await inside()).every((one: Inside) => one.speaking))
+      await until('both are heard: the callees hum', async () => {
+        const all: readonly Inside[] = await inside()
+        return all.length === 2 && all.every(one => one.speaking)
+      })
       await badge('Talks')
       await page
         .getByRole('button', { name: /^Put .* on hold$/ })

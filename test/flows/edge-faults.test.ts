@@ -2,7 +2,7 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import t, { type Test } from '../support/harness/index.ts'
-import { openPhone } from '../support/phone.ts'
+import { busyFor, openPhone } from '../support/phone.ts'
 import { UNHEARD_PORT } from '../support/ports.ts'
 import { audioSdp } from '../support/sip-steps.ts'
 import { TRACEABLE } from '../support/tracing.ts'
@@ -22,7 +22,7 @@ const RINGS = '+2348030004712'
 
 /** The outcome of a call, at the calling or at the called end. */
 interface Far {
-  readonly call: UserAgentCall
+  call: UserAgentCall
   end: string
 }
 
@@ -60,23 +60,29 @@ t.test('strangers and killed processes during a trunk’s calls', async t => {
     if (!call.invite?.uri.includes(RINGS.slice(1))) call.answer({ body: sdp(TARGET) })
   })
   const peer = await agent(t, PEER, call => call.reject(486))
+  /** Places a call, and places it again while the platform is too busy to decide. */
   const place = (called: string, over: 'udp' | 'tcp' = 'udp'): Far => {
     const uri = `sip:${called}@${w.sip.host}:${w.sip.port}${over === 'tcp' ? ';transport=tcp' : ''}`
-    const far: Far = {
-      end: '',
-      call: peer.call(uri, {
+    const call = (): UserAgentCall =>
+      peer.call(uri, {
         from: `<sip:${w.numbers[1]}@${PEER}>`,
         body: sdp(PEER),
         events: {
           failed: response => {
-            far.end = `${response?.status}`
+            const said = (name: string): string => response?.get(name) ?? ''
+            const again_ms = busyFor(response?.status ?? 0, said('reason'), said('retry-after'))
+            if (again_ms === null) far.end = `${response?.status}`
+            else
+              setTimeout(() => {
+                far.call = call()
+              }, again_ms)
           },
           ended: why => {
             far.end = why
           },
         },
-      }),
-    }
+      })
+    const far: Far = { end: '', call: call() }
     return far
   }
   await w.addTrunk(PEER, {

@@ -1,6 +1,7 @@
 import { strongestHz } from '../support/audio.ts'
 import { baresip } from '../support/baresip.ts'
 import t from '../support/harness/index.ts'
+import { wasDecided } from '../support/phone.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
 
@@ -44,7 +45,10 @@ t.test('one baresip calls another with SRTP on both legs, and they hear each oth
 
   const [atPhone, cdr] = [
     await phone.heard(),
-    () => w.state.db.selectFrom('cdr').selectAll().where('project_id', '=', w.project_id).executeTakeFirst(),
+    async () => {
+      const found = await w.state.db.selectFrom('cdr').selectAll().where('project_id', '=', w.project_id).execute()
+      return found.find(wasDecided)
+    },
   ]
   t.match(await until('the CDR', cdr), { status: 'completed', ended_by: 'caller', trunk_id })
   const atDesk = await desk.heard()

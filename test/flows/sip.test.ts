@@ -21,7 +21,7 @@ import {
   waiting,
 } from '../support/b2bua-world.ts'
 import t from '../support/harness/index.ts'
-import { digestAnswer, openPhone } from '../support/phone.ts'
+import { digestAnswer, openPhone, wasDecided } from '../support/phone.ts'
 import { recordsSound } from '../support/recordings.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
 import { sharedWorld } from '../support/shared-world.ts'
@@ -387,7 +387,8 @@ t.test('between two legs', async t => {
     })
 
     const { body } = await asCalled.manage('GET', '/calls')
-    const calls: { id: string; trunk_id: string | null }[] = body.data
+    const all: { id: string; trunk_id: string | null; reason: string | null }[] = body.data
+    const calls = all.filter(wasDecided)
     t.same(
       calls.map(call => call.trunk_id),
       [desk_trunk, null],

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { readWavFile, tone, wavBytes } from './audio.ts'
 import type { Test } from './harness/index.ts'
 import { freeBlock, freePort } from './ports.ts'
-import { until } from './wait.ts'
+import { PATIENCE_MS, until } from './wait.ts'
 
 /** An independent softphone: Debian's baresip, with files as microphone and loudspeaker. */
 interface Baresip {
@@ -46,7 +46,8 @@ export async function baresip(
   const folder = mkdtempSync(join(tmpdir(), 'strowger-baresip-'))
   const [port, control_port] = await Promise.all([freePort(), freePort()])
   const microphone = join(folder, 'microphone.wav')
-  writeFileSync(microphone, wavBytes(8000, tone(options.tone_hz, 30_000)))
+  // The call ends with the file, so it lasts longer than a wait.
+  writeFileSync(microphone, wavBytes(8000, tone(options.tone_hz, PATIENCE_MS + 30_000)))
   const rtp = await freeBlock(32)
   writeFileSync(join(folder, 'config'), configuration(options.host, { port, control_port, rtp }, folder, microphone))
   const { server } = options

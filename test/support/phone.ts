@@ -169,6 +169,12 @@ export function busyFor(status: number, reason: string, retry_after: string): nu
   return Number(/\d+/.exec(retry_after)?.[0] ?? 1) * 1000
 }
 
+/**
+ * Whether the platform decided the call of a row. A call whose caller was told that it cannot decide has a row too, when
+ * it is admitted after all: that one is ended, and the caller has another one from calling again.
+ */
+export const wasDecided = ({ reason }: { readonly reason: string | null }): boolean => reason !== 'state_unavailable'
+
 const sdpOf = (address: string): string =>
   [
     ...['v=0', `o=phone 1 1 IN IP4 ${address}`, 's=-', `c=IN IP4 ${address}`, 't=0 0'],

@@ -23,6 +23,9 @@ export const withRow =
   <R extends { readonly id: string }>(row: R) =>
   <L extends Rows<R>>(list: L): L => ({ ...list, data: list.data.map(before => (before.id === row.id ? row : before)) })
 
+/** A poll asks again when an answer takes longer than this. */
+const LONGEST_READ_MS = 15_000
+
 interface Reading {
   /** Reloads at this interval while the page is visible. */
   readonly poll_ms?: number
@@ -57,17 +60,24 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
   const [turn, setTurn] = useState(0)
   const project = projectId.value
   const latest = useRef(0)
+  /** When the read began that has not ended; null while none runs. */
+  const reading_since = useRef<number | null>(null)
 
   useEffect(() => {
     if (path === null || drawn()) return
     const abort = new AbortController()
+    const began_ms = performance.now()
+    reading_since.current = began_ms
     latest.current += 1
     const mine = latest.current
     setState(before => {
       if (before.of === path && before.busy) return before
       return { ...before, of: path, data: before.of === path ? before.data : undefined, busy: true }
     })
-    read<T>(path, abort.signal).then(
+    const answer = read<T>(path, abort.signal).finally(() => {
+      if (reading_since.current === began_ms) reading_since.current = null
+    })
+    answer.then(
       data => {
         if (mine === latest.current) setState({ of: path, data, problem: null, busy: false })
       },
@@ -82,7 +92,9 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
   useEffect(() => {
     if (poll_ms === undefined || path === null) return
     const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') setTurn(value => value + 1)
+      // Another read would abort one that takes longer than the interval, and none would ever end.
+      const busy = performance.now() - (reading_since.current ?? Number.NEGATIVE_INFINITY) < LONGEST_READ_MS
+      if (document.visibilityState === 'visible' && !busy) setTurn(value => value + 1)
     }, poll_ms)
     return () => clearInterval(timer)
   }, [poll_ms, path])

@@ -157,6 +157,7 @@ function Run({ markup, url }: { markup: string; url: string | null }) {
         onSubmit={() => void place()}
         submit="Place the call"
         busy={action.busy}
+        disabled={caller === '' && numbers.loading}
         problem={action.problem}
         fields={['/to', '/from', '/markup', '/url']}
       >
