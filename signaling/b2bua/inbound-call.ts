@@ -141,9 +141,7 @@ export class InboundCall extends Call {
     try {
       await replaceLeg({ call: this, leg: this.#a }, answer, replacement)
     } catch (error) {
-      if (this.ended) return
-      if (error instanceof Cancelled) await this.end({ cause: 'caller_hung_up' })
-      else await this.#cannot(error)
+      await this.#unanswered(error)
     }
   }
 
@@ -196,7 +194,10 @@ export class InboundCall extends Call {
         leg: this.#a,
         direction: 'inbound',
         answer: async () => {
-          await this.#a.answer()
+          await this.#a.answer().catch(async error => {
+            await this.#unanswered(error)
+            throw error
+          })
           this.#answeredNow()
         },
         reject: (sip_code, status) => void this.end({ cause: 'rejected', sip_code, status, reason: null }),
@@ -304,9 +305,7 @@ export class InboundCall extends Call {
       const { recording } = this.#limits
       if (recording) this.ctx.recording.byPolicy({ call: this, leg: this.#a }, leg, recording)
     } catch (error) {
-      if (this.ended) return
-      if (error instanceof Cancelled) await this.end({ cause: 'caller_hung_up' })
-      else await this.#cannot(error)
+      await this.#unanswered(error)
     }
   }
 
@@ -377,6 +376,13 @@ export class InboundCall extends Call {
     else request.respond(603)
   }
 
+  /** Ends a call whose caller could not be answered, unless it has ended. */
+  async #unanswered(error: unknown): Promise<void> {
+    if (this.ended) return
+    if (error instanceof Cancelled) await this.end({ cause: 'caller_hung_up' })
+    else await this.#cannot(error)
+  }
+
   /** Ends a call whose setup failed. When the media worker refused it, the caller gets the reason. */
   #cannot(error: unknown): Promise<void> {
     const code = refusalCode(error)
@@ -384,7 +390,10 @@ export class InboundCall extends Call {
       this.log.error({ err: error }, 'could not set up the call')
       return this.end({ cause: 'internal' })
     }
-    if (code === 503) return this.end({ cause: 'media_unavailable' })
+    if (code === 503) {
+      this.log.error({ detail: error.message }, 'media could not set up the call')
+      return this.end({ cause: 'media_unavailable' })
+    }
     const reason = error.reason === 'srtp_required' ? 'srtp_required' : 'no_common_codec'
     return this.end({ cause: 'not_admitted', sip_code: code, reason, headers: warning(error) })
   }

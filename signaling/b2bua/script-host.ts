@@ -20,7 +20,7 @@ export interface ScriptHost {
   readonly call: ScriptedCall
   readonly leg: Leg
   readonly direction: 'inbound' | 'outbound'
-  /** Sends 200 OK to the caller. @throws when it cannot be sent */
+  /** Sends 200 OK to the caller. @throws when it cannot be sent; the call has ended then */
   answer(): Promise<void>
   reject(sip_code: number, status: 'busy' | 'no-answer' | 'failed'): void
   hangup(): void

@@ -175,11 +175,9 @@ export class Timers {
 }
 
 function answer(host: ScriptHost, answered: () => void, emit: (event: Event) => void): void {
-  const { call } = host
   host.answer().then(answered, err => {
-    if (!call.ended) call.log.info({ err }, 'the call could not be answered')
+    host.call.log.info({ err }, 'the call could not be answered')
     emit({ type: 'hangup' })
-    if (!call.ended) void call.end({ cause: 'media_unavailable' })
   })
 }
 
