@@ -177,6 +177,9 @@ t.test('verbs with media', async t => {
     await line.hears(1000)
     // What is said and pressed before the recording begins is not in it.
     await until('it records', () => all('/recorded').length === 1)
+    const stop = line.hum(600)
+    await recordsSound(w, await town.sidOf(line))
+    await stop()
     await line.say(600, 1500)
     await line.press('9')
     const left = await told('/left')
