@@ -45,7 +45,7 @@ t.test('two machines over one database', async t => {
   })
   const web = await webServer(t, {
     '/record':
-      '<Response><Record maxLength="120" timeout="120" playBeep="false" trim="do-not-trim" ' +
+      '<Response><Record maxLength="3600" timeout="600" playBeep="false" trim="do-not-trim" ' +
       'recordingStatusCallback="/slow" recordingStatusCallbackEvent="in-progress"/></Response>',
     '/slow': async () => {
       const sent = db.selectFrom('outbox').select(['lease_by', 'lease_until', 'attempts'])
