@@ -121,6 +121,15 @@ t.test('two machines over one database', async t => {
   const lost = await callBy(b)
   await heard(lost, 'a call by the other machine')
   const lost_sid = (await db.selectFrom('call').select('sid').orderBy('position', 'desc').executeTakeFirstOrThrow()).sid
+  // It is heard before its answer is written.
+  await until('its row says that it talks', () =>
+    db
+      .selectFrom('call')
+      .select('sid')
+      .where('sid', '=', lost_sid)
+      .where('status', '=', 'in-progress')
+      .executeTakeFirst(),
+  )
 
   killed.add(b.pid('control'))
   await losesPower(b)
