@@ -24,10 +24,13 @@ const pidsOf = ({ data_dir }: World): Map<string, number> =>
 
 const runs = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
-/** Simulates a power loss. Kills the supervisor first, because it would restart the others. */
+/**
+ * Simulates a power loss. The supervisor is first, because it would restart the others. They are stopped before they are
+ * killed: a process without a supervisor ends its calls in order, and leaves.
+ */
 async function losesPower(w: World): Promise<void> {
   const pids = [...pidsOf(w)].sort(([name]) => (name === 'supervisor' ? -1 : 1)).map(([, pid]) => pid)
-  for (const pid of pids) process.kill(pid, 'SIGKILL')
+  for (const signal of ['SIGSTOP', 'SIGKILL'] as const) for (const pid of pids) process.kill(pid, signal)
   await until('every process is gone', () => pids.every(pid => !runs(pid)))
 }
 
