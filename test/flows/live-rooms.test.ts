@@ -379,8 +379,12 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     const events = ['in-progress', 'completed']
     // Signaling is late, so that the recording begins in another second than the one in which it is asked for.
     const signaling = w.pid('signaling')
-    process.kill(signaling, 'SIGSTOP')
     const asked = async () => {
+      // We hold the lock of the database: a process that is stopped while it holds it keeps all others from writing.
+      await w.state.transaction(async trx => {
+        await trx.selectFrom('call').select('sid').limit(1).execute()
+        process.kill(signaling, 'SIGSTOP')
+      })
       const made = await client.calls(first.sid).recordings.create({
         recordingChannels: 'dual',
         recordingStatusCallback: callback,
