@@ -159,6 +159,10 @@ t.test('SIGTERM drains for the configured time; a second one ends the calls at o
   const { call } = await invite()
   process.kill(supervisor, 'SIGTERM')
   await answers(503)
+  // Signaling drains before its row says so, which the API reads.
+  await until('the row says so', () =>
+    w.state.db.selectFrom('node').select('id').where('draining_at', 'is not', null).executeTakeFirst(),
+  )
   await nothingNewBegins(t, made)
   t.equal((await call.send('OPTIONS'))?.status, 200, 'the call is there')
   process.kill(supervisor, 'SIGTERM')

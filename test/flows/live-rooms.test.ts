@@ -4,6 +4,7 @@ import { expandUlaw } from '../../media/files/pcm.ts'
 import { readWav, tone, toneLevelDbm0, wavBytes } from '../support/audio.ts'
 import t from '../support/harness/index.ts'
 import { socketServer } from '../support/recognizer.ts'
+import { recordsSound } from '../support/recordings.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import type { Line } from '../support/softphone.ts'
 import { stockClient } from '../support/stock-library.ts'
@@ -64,6 +65,17 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
       .where('account_sid', '=', w.account_sid)
       .execute(),
   )
+  /** Waits until the API knows that these calls have joined a conference. They may be heard before. */
+  const inRoom = (...sids: readonly string[]) =>
+    until('they have joined', async () => {
+      const rows = await w.state.db
+        .selectFrom('conference_participant')
+        .select('call_sid')
+        .where('call_sid', 'in', sids)
+        .where('joined_at', 'is not', null)
+        .execute()
+      return new Set(rows.map(row => row.call_sid)).size === sids.length
+    })
   /** Waits until a tone is not heard any more. */
   const silent = (line: Line, hz: number) => line.rtp.until(() => line.level(hz) < -40, PATIENCE_MS, `no ${hz} Hz`)
 
@@ -78,6 +90,7 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
       until(event, () => all('/board').find(fields => fields['StatusCallbackEvent'] === event))
     const humming = second.line.hum(650)
     for (const { line } of [first, third]) await line.hears(650)
+    await inRoom(first.sid, second.sid, third.sid)
     const [conference] = await client.conferences.list({ friendlyName: 'board', status: 'in-progress' })
     t.match(conference, { friendlyName: 'board', status: 'in-progress' })
     const sid = conference?.sid ?? ''
@@ -142,6 +155,7 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     await first.line.hears(950)
     t.ok(first.line.level(1150) < -40, 'the guest came muted')
     await Promise.all([speech(), hushed(), beside()])
+    await inRoom(added.callSid)
     t.match(await client.conferences(sid).participants('guest').fetch(), {
       callSid: added.callSid,
       status: 'connected',
@@ -202,23 +216,26 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     const joined = await callOut(room('fresh'))
     const humming = joined.line.hum(650)
     await guest.hears(650)
+    await inRoom(joined.sid)
     const mentor = town.someone()
     const named = { from: trunk_number, to: mentor, callSidToCoach: joined.sid, beep: 'false' }
-    t.match(await client.conferences(added.conferenceSid).participants.create(named), { coaching: true })
+    const coach = await client.conferences(added.conferenceSid).participants.create(named)
+    t.match(coach, { coaching: true })
     const mentoring = await far.incoming(mentor)
     await mentoring.answer()
     const advice = mentoring.hum(1150)
     await joined.line.hears(1150)
     await guest.hears(650)
     t.ok(guest.level(1150) < -40, 'the mentor is heard by the one whom CallSidToCoach names alone')
+    await inRoom(coach.callSid)
+    t.equal((await client.conferences(added.conferenceSid).fetch()).status, 'in-progress')
     mentoring.hangUp()
     await Promise.all([humming(), advice()])
-    t.equal((await client.conferences(added.conferenceSid).fetch()).status, 'in-progress')
+    const detected = await until('the detection beside the conference', () => all('/fresh-amd')[0])
+    t.match(detected, { CallSid: added.callSid, AnsweredBy: /.+/ })
     t.equal(await client.conferences(added.conferenceSid).participants(added.callSid).remove(), true)
     await guest.over()
     joined.line.hangUp()
-    const detected = await until('the detection beside the conference', () => all('/fresh-amd')[0])
-    t.match(detected, { CallSid: added.callSid, AnsweredBy: /.+/ })
     const events = () => all('/fresh').map(fields => fields['StatusCallbackEvent'])
     await until('its end is told', () => events().includes('conference-end'))
     t.same(events(), ['conference-start', 'conference-end'], 'the default of ConferenceStatusCallbackEvent')
@@ -246,6 +263,8 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     )
 
     const agent = await callOut(room('pair', `statusCallback="${url}/pair" statusCallbackEvent="end"`))
+    // Who is added to a conference that the API does not know yet begins another one.
+    await inRoom(agent.sid)
     const first = await adds('pair', { endConferenceOnExit: true })
     const second = await adds('pair')
     agent.line.hangUp()
@@ -254,7 +273,11 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     const humming = [first.line.hum(650), second.line.hum(750)]
     await Promise.all([first.line.hears(750), second.line.hears(650)])
     const { conferenceSid } = first.added
-    t.match(await client.conferences(conferenceSid).fetch(), { status: 'in-progress' })
+    const begun = await until('the API knows that they have met', async () => {
+      const found = await client.conferences(conferenceSid).fetch()
+      return found.status === 'in-progress' && found
+    })
+    t.match(begun, { status: 'in-progress' })
     const others = [await adds(conferenceSid), await adds(conferenceSid)]
     first.line.hangUp()
     for (const { line } of others) t.equal(await line.over(), 'cancelled', 'its moderator has ended it')
@@ -356,8 +379,12 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     const events = ['in-progress', 'completed']
     // Signaling is late, so that the recording begins in another second than the one in which it is asked for.
     const signaling = w.pid('signaling')
-    process.kill(signaling, 'SIGSTOP')
     const asked = async () => {
+      // We hold the lock of the database: a process that is stopped while it holds it keeps all others from writing.
+      await w.state.transaction(async trx => {
+        await trx.selectFrom('call').select('sid').limit(1).execute()
+        process.kill(signaling, 'SIGSTOP')
+      })
       const made = await client.calls(first.sid).recordings.create({
         recordingChannels: 'dual',
         recordingStatusCallback: callback,
@@ -530,6 +557,7 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     const secret = await callOut(doc(`<Start><Recording trim="do-not-trim"/></Start>${gather}`))
     const humming = secret.line.hum(650)
     await secret.line.hears(1300)
+    await recordsSound(w, secret.sid)
     for (const key of '42') await secret.line.press(key)
     await secret.line.hears(900)
     const recording = await until('its pause is kept', async () => {

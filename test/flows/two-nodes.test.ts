@@ -24,10 +24,13 @@ const pidsOf = ({ data_dir }: World): Map<string, number> =>
 
 const runs = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
-/** Simulates a power loss. Kills the supervisor first, because it would restart the others. */
+/**
+ * Simulates a power loss. The supervisor is first, because it would restart the others. They are stopped before they are
+ * killed: a process without a supervisor ends its calls in order, and leaves.
+ */
 async function losesPower(w: World): Promise<void> {
   const pids = [...pidsOf(w)].sort(([name]) => (name === 'supervisor' ? -1 : 1)).map(([, pid]) => pid)
-  for (const pid of pids) process.kill(pid, 'SIGKILL')
+  for (const signal of ['SIGSTOP', 'SIGKILL'] as const) for (const pid of pids) process.kill(pid, signal)
   await until('every process is gone', () => pids.every(pid => !runs(pid)))
 }
 
@@ -45,7 +48,7 @@ t.test('two machines over one database', async t => {
   })
   const web = await webServer(t, {
     '/record':
-      '<Response><Record maxLength="120" timeout="120" playBeep="false" trim="do-not-trim" ' +
+      '<Response><Record maxLength="3600" timeout="600" playBeep="false" trim="do-not-trim" ' +
       'recordingStatusCallback="/slow" recordingStatusCallbackEvent="in-progress"/></Response>',
     '/slow': async () => {
       const sent = db.selectFrom('outbox').select(['lease_by', 'lease_until', 'attempts'])
@@ -121,6 +124,15 @@ t.test('two machines over one database', async t => {
   const lost = await callBy(b)
   await heard(lost, 'a call by the other machine')
   const lost_sid = (await db.selectFrom('call').select('sid').orderBy('position', 'desc').executeTakeFirstOrThrow()).sid
+  // It is heard before its answer is written.
+  await until('its row says that it talks', () =>
+    db
+      .selectFrom('call')
+      .select('sid')
+      .where('sid', '=', lost_sid)
+      .where('status', '=', 'in-progress')
+      .executeTakeFirst(),
+  )
 
   killed.add(b.pid('control'))
   await losesPower(b)

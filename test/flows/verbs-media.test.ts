@@ -6,7 +6,7 @@ import { newId } from '../../core/runtime/ids.ts'
 import { compressUlaw } from '../../media/files/pcm.ts'
 import { tone, wavBytes } from '../support/audio.ts'
 import t, { type Test } from '../support/harness/index.ts'
-import { recognizerServer, socketServer } from '../support/recognizer.ts'
+import { endsSilent, recognizerServer, socketServer } from '../support/recognizer.ts'
 import { recordsSound } from '../support/recordings.ts'
 import { echoAgent, relayApp, say, sayAndHear } from '../support/relay-app.ts'
 import type { Line } from '../support/softphone.ts'
@@ -177,6 +177,9 @@ t.test('verbs with media', async t => {
     await line.hears(1000)
     // What is said and pressed before the recording begins is not in it.
     await until('it records', () => all('/recorded').length === 1)
+    const stop = line.hum(600)
+    await recordsSound(w, await town.sidOf(line))
+    await stop()
     await line.say(600, 1500)
     await line.press('9')
     const left = await told('/left')
@@ -386,8 +389,10 @@ t.test('verbs with media', async t => {
       const asks = line.hum(300)
       t.match(await app.told('prompt', message => message['last']), { voicePrompt: 'two large pizzas' })
       await asks()
-      // What the caller has said may still wait in the jitter buffer, and would interrupt the answer.
-      await line.rtp.send(new Int16Array(8 * 1500))
+      // What the caller has said may still wait in the jitter buffer, and would interrupt the answer. A worker that was
+      // stopped fills that time with silence first, so that two seconds of it tell nothing.
+      const quiet = until('the engine hears silence', () => endsSilent(engine.connections.at(-1)?.frames ?? [], 120))
+      await line.rtp.sendUntil(new Int16Array(8 * 60_000), quiet)
       app.send({ type: 'text', token: 'You want two large pizzas. ' })
       app.send({ type: 'text', token: LONG_ANSWER, last: true })
       await line.hearsSomething()

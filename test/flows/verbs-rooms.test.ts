@@ -47,13 +47,13 @@ t.test('verbs that connect several callers', async t => {
 
   await t.test('Conference: waits, mutes, coaches, records, fills up, labels, and ends with its host', async t => {
     pages['/music'] = { type: 'audio/wav', body: wavBytes(8000, tone(480, 1500)) }
+    pages['/wait'] = doc(`<Play loop="20">${url}/music</Play>`)
     const callbacks = `statusCallback="${url}/room" statusCallbackMethod="GET" statusCallbackEvent="start end join leave mute hold modify speaker announcement" recordingStatusCallback="${url}/room-tape" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress completed" eventCallbackUrl="${url}/old"`
     const host = await callOut(
       doc(
         `<Dial><Conference startConferenceOnEnter="true" endConferenceOnExit="true" participantLabel="host" beep="false" waitUrl="${url}/wait" waitMethod="GET" maxParticipants="4" record="record-from-start" trim="do-not-trim" jitterBufferSize="small" region="ie1" ${callbacks}>board</Conference></Dial>`,
       ),
     )
-    pages['/wait'] = doc(`<Play loop="20">${url}/music</Play>`)
     await host.line.hears(480)
     t.equal(methodOf('/wait'), 'GET')
     const early = await callOut(

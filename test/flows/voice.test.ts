@@ -59,6 +59,8 @@ t.test('documents that bridge calls', async t => {
       const after = await web.seen('/after')
       t.match(Object.fromEntries(after.fields), { DialCallStatus: 'completed', DialBridged: 'true' })
       await w.ended(sid)
+      // A child that is canceled ends when its telephone says so.
+      for (const child of await childrenOf(sid)) await w.ended(child.sid)
       const children = await childrenOf(sid)
       t.match(
         children.map(child => [child.to_number, child.status, child.direction]),

@@ -45,6 +45,12 @@ export async function socketServer(
 const loudness = (frame: SocketFrame): number =>
   levelDbm0(Int16Array.from(Buffer.from(frame['media'].payload, 'base64'), expandUlaw))
 
+/** Reports whether the latest `count` frames of media, of 20 ms each, are silent. */
+export function endsSilent(frames: readonly SocketFrame[], count: number): boolean {
+  const latest = frames.filter(({ event }) => event === 'media').slice(-count)
+  return latest.length === count && latest.every(frame => loudness(frame) < -50)
+}
+
 /** Starts an engine that recognizes any sound as `words`: it sends the transcript after half a second of loud audio. */
 export const recognizerServer = (t: Test, words: string): Promise<SocketServer> => {
   const loud = new WeakMap<object, number>()

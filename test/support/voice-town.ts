@@ -94,17 +94,17 @@ export async function voiceTown(
       await line.answer()
       return { sid: made.body.sid, line }
     },
-    sidOf: async line => {
-      const call_id = line.call?.call_id ?? ''
-      return until('the row of the call', async () => {
+    sidOf: line =>
+      until('the row of the call', async () => {
+        // The line has another Call-ID once it calls again, and a call that was refused for that may have a row too.
         const row = await w.state.db
           .selectFrom('call')
           .select('sid')
-          .where('sip_call_id', '=', call_id)
+          .where('sip_call_id', '=', line.call?.call_id ?? '')
+          .where(eb => eb.or([eb('reason', 'is', null), eb('reason', '!=', 'state_unavailable')]))
           .executeTakeFirst()
         return row?.sid
-      })
-    },
+      }),
     told: async path => fields(await web.seen(path)),
     all,
     noted: (sid, number, count = 1) =>
