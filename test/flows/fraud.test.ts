@@ -58,8 +58,10 @@ async function caller(phone: Phone, secrets: { username: string; password: strin
   let count = 0
   return (number: string) => {
     const call = phone.anew()
-    const nc = (++count).toString(16).padStart(8, '0')
-    const authorization = digestAnswer({ algorithm: 'SHA-256', ...secrets, realm, nonce, nc, uri: call.uri(number) })
+    const authorization = () => {
+      const nc = (++count).toString(16).padStart(8, '0')
+      return digestAnswer({ algorithm: 'SHA-256', ...secrets, realm, nonce, nc, uri: call.uri(number) })
+    }
     return { call, answer: call.invite({ called: number, caller: from, cseq: 2, authorization }) }
   }
 }
