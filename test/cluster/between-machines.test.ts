@@ -223,7 +223,10 @@ t.test('what crosses machines', async t => {
     t.equal(found.filter(status => status === 429).length, found.length - judged)
     // One more may be tried each second. A machine may hold five that the other one would have needed.
     const refilled = Math.ceil((performance.now() - began_ms) / 1000)
-    t.ok(judged >= 90 && judged <= 100 + refilled, `${judged} of ${found.length} guesses were judged`)
+    // One that does not reach the database for a second counts alone, as its log says.
+    const alone = [a, b].filter(w => w.log().includes('each machine counts alone')).length
+    const most = 100 * (1 + alone) + refilled
+    t.ok(judged >= 90 && judged <= most, `${judged} of ${found.length} guesses were judged`)
     for (const w of [a, b]) t.equal((await w.manage('GET', '/calls')).status, 200)
   })
 
