@@ -114,7 +114,10 @@ t.test('what crosses machines', async t => {
     const line = await phone.dial(`sip:${number}@${w.sip.host}:${w.sip.port}`, { from })
     await line.answered()
     // A call that a machine was too busy to decide has a row of this number, too.
-    const row = db.selectFrom('call').select('sid').where('sip_call_id', '=', line.call?.call_id ?? '')
+    const row = db
+      .selectFrom('call')
+      .select('sid')
+      .where('sip_call_id', '=', line.call?.call_id ?? '')
     const sid = await until('the row of the call', async () => (await row.executeTakeFirst())?.sid)
     return { line, sid }
   }

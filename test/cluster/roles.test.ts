@@ -43,7 +43,10 @@ t.test('an edge, a machine for calls and a machine for the APIs are one platform
   const dial = (called: string) => desk.dial(`sip:${called}@${edge.sip.host}:${edge.sip.port}`, { from: own })
   // The newest row may be that of a call that a machine was too busy to decide.
   const sidOf = async ({ call }: Line): Promise<string> => {
-    const rows = db.selectFrom('call').select('sid').where('sip_call_id', '=', call?.call_id ?? '')
+    const rows = db
+      .selectFrom('call')
+      .select('sid')
+      .where('sip_call_id', '=', call?.call_id ?? '')
     return (await rows.executeTakeFirstOrThrow()).sid
   }
   const nobody = () =>

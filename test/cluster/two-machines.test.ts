@@ -70,7 +70,10 @@ t.test('two machines on one PostgreSQL', async t => {
     near.hum(440)
     far.hum(880)
     // A call that a machine was too busy to decide has a row, too, which may be the newest one.
-    const row = db.selectFrom('call').select(['sid', 'answered_at']).where('sip_call_id', '=', near.call?.call_id ?? '')
+    const row = db
+      .selectFrom('call')
+      .select(['sid', 'answered_at'])
+      .where('sip_call_id', '=', near.call?.call_id ?? '')
     const sid = await until('the answer is written', async () => {
       const written = await row.executeTakeFirst()
       return written?.answered_at ? written.sid : undefined

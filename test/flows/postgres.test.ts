@@ -111,7 +111,10 @@ t.test('a platform on PostgreSQL', async t => {
       line.hum(700)
       await line.hears(440)
       // A call that the platform was too busy to decide has a row, too, which may be the newest one.
-      const rows = db.selectFrom('call').select('sid').where('sip_call_id', '=', line.call?.call_id ?? '')
+      const rows = db
+        .selectFrom('call')
+        .select('sid')
+        .where('sip_call_id', '=', line.call?.call_id ?? '')
       return { line, sid: (await rows.executeTakeFirstOrThrow()).sid }
     }
     type Talk = Awaited<ReturnType<typeof call>>
