@@ -165,7 +165,11 @@ t.test('one machine on SQLite becomes two on PostgreSQL, and both are upgraded, 
   await start(first)
   const state = await openState({ data_dir: w.data_dir, database_url: first.env['STROWGER_DATABASE_URL'] ?? '' })
   t.teardown(() => state.close())
-  const cdrs = () => state.db.selectFrom('cdr').select(['status', 'reason']).execute()
+  // A call that a machine was too busy to decide has a record, too, and was placed again.
+  const cdrs = async () => {
+    const all = await state.db.selectFrom('cdr').select(['status', 'reason']).execute()
+    return all.filter(({ reason }) => reason !== 'state_unavailable')
+  }
   t.same(await cdrs(), [{ status: 'completed', reason: null }], 'its record came along')
   const stays = await callBy(first)
 

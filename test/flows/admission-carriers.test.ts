@@ -4,6 +4,7 @@ import type { TlsOptions } from '../../core/runtime/certificate.ts'
 import { systemClock } from '../../core/runtime/clock.ts'
 import { createHttpClient } from '../../core/runtime/http/index.ts'
 import { createLog } from '../../core/runtime/log.ts'
+import type { SipMessage } from '../../signaling/edge/sip/message.ts'
 import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import type { IncomingRequest } from '../../signaling/edge/useragent/message-parts.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
@@ -12,7 +13,7 @@ import { testTls } from '../conformance/edge/test-tls.ts'
 import { openAgent, place, sdpOf } from '../support/agents.ts'
 import { onEmbedded } from '../support/edges.ts'
 import t, { type Test } from '../support/harness/index.ts'
-import { digestAnswer } from '../support/phone.ts'
+import { busyFor, digestAnswer } from '../support/phone.ts'
 import { rated } from '../support/rated.ts'
 import { authority } from '../support/stir.ts'
 import { until } from '../support/wait.ts'
@@ -77,12 +78,8 @@ t.test('registers with a carrier, renews before expiry, and unregisters at the e
     const caller = '+2348030001111'
     const seen = async (headers: Record<string, string>) => {
       const count = web.requests.length
-      registrar.ua.call(contact ?? '', {
-        to: `<sip:${number}@${REALM}>`,
-        from: `<sip:${caller}@carrier.example>`,
-        body: sdpOf(REGISTRAR),
-        headers,
-      })
+      const [to, from] = [`<sip:${number}@${REALM}>`, `<sip:${caller}@carrier.example>`]
+      registrar.calls(contact ?? '', { to, from, headers })
       const { fields } = await until('the application is asked', () => web.requests[count])
       return [fields.get('To'), fields.get('StirVerstat')]
     }
@@ -119,6 +116,9 @@ t.test('registers with a carrier, renews before expiry, and unregisters at the e
     const verdict = await stir.verify(answered?.get('identity') ?? null, { caller: w.numbers[3] ?? '', called: WORLD })
     t.same(verdict, { result: 'passed', attest: 'A', detail: null })
     call.hangUp()
+    // The next test counts the calls of the carrier.
+    const running = w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null)
+    await until('the call has ended', async () => (await running.execute()).length === 0)
   })
 
   t.test(
@@ -194,7 +194,7 @@ t.test('registers with a carrier, renews before expiry, and unregisters at the e
     const called = (number: string) => {
       const headers = { Privacy: 'id', 'P-Asserted-Identity': `<sip:${caller}@carrier.example>` }
       const facts = { to: `<sip:${number}@${REALM}>`, from: '<sip:anonymous@anonymous.invalid>', headers }
-      return registrar.ua.call(contact ?? '', { ...facts, body: sdpOf(REGISTRAR) })
+      return registrar.calls(contact ?? '', facts)
     }
     const before = registrar.invites.length
     const first = called(forwarding)
@@ -221,10 +221,14 @@ t.test('registers with a carrier, renews before expiry, and unregisters at the e
     })
     t.match(text, /failed \(403 Forbidden\)/)
     registrar.refuses(null)
+    const accepted = registrar.accepted()
     await strowger(w, [...setUp], PASSWORD)
+    await until('it is registered', () => registrar.accepted() > accepted)
     t.pass('set again')
-    const renewed = registrar.accepted()
+    const [taken_back, renewed] = [registrar.taken_back(), registrar.accepted()]
     await strowger(w, ['carriers', 'disable', id])
+    // A node that reads only what is enabled again keeps its registration.
+    await until('it is taken back', () => registrar.taken_back() > taken_back)
     await strowger(w, ['carriers', 'enable', id])
     await until('it is registered again', () => registrar.accepted() > renewed)
   })
@@ -346,6 +350,20 @@ async function openRegistrar(t: Test, tls?: TlsOptions) {
   return {
     ua,
     invites,
+    /** Calls us, and calls again while the platform is too busy to decide. */
+    calls(uri: string, facts: { to: string; from: string; headers: Readonly<Record<string, string>> }) {
+      let call: UserAgentCall
+      const failed = (response: SipMessage | undefined): void => {
+        const said = (name: string): string => response?.get(name) ?? ''
+        const again_ms = busyFor(response?.status ?? 0, said('reason'), said('retry-after'))
+        if (again_ms !== null) setTimeout(place, again_ms)
+      }
+      const place = (): void => {
+        call = ua.call(uri, { ...facts, body: sdpOf(REGISTRAR), events: { failed } })
+      }
+      place()
+      return { hangUp: () => call.hangUp() }
+    },
     port: ua.port(tls ? 'tls' : 'udp'),
     bound: (): ReadonlySet<string> => bindings,
     accepted: () => accepted,

@@ -51,7 +51,8 @@ t.test('clients register and call by tokens, and a Dial reaches them', async t =
     const first = await place(phone, uri, options)
     if (first.status !== 401) return first
     const facts = { username: as.username, password: as.password, uri, method: 'INVITE' }
-    return place(phone, uri, { ...options, headers: { Authorization: authorize(first.response, facts) } })
+    const headers = (uses: number) => ({ Authorization: authorize(first.response, { ...facts, uses }) })
+    return place(phone, uri, { ...options, headers })
   }
   const lastCall = () => db.selectFrom('call').selectAll().orderBy('position', 'desc').executeTakeFirstOrThrow()
 

@@ -141,7 +141,7 @@ t.test('admission during faults', async t => {
     const media = w.pid('media')
     process.kill(media, 'SIGSTOP')
     try {
-      const placed = call()
+      const placed = place(peer, `sip:${WORLD}@${w.sip.host}`, to)
       const { sid } = await until('it is admitted', async () => {
         const row = await newest()
         return row.position > first && row

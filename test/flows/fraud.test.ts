@@ -58,8 +58,10 @@ async function caller(phone: Phone, secrets: { username: string; password: strin
   let count = 0
   return (number: string) => {
     const call = phone.anew()
-    const nc = (++count).toString(16).padStart(8, '0')
-    const authorization = digestAnswer({ algorithm: 'SHA-256', ...secrets, realm, nonce, nc, uri: call.uri(number) })
+    const authorization = () => {
+      const nc = (++count).toString(16).padStart(8, '0')
+      return digestAnswer({ algorithm: 'SHA-256', ...secrets, realm, nonce, nc, uri: call.uri(number) })
+    }
     return { call, answer: call.invite({ called: number, caller: from, cseq: 2, authorization }) }
   }
 }
@@ -203,6 +205,8 @@ t.test('a stolen password does little damage: its prefix is closed automatically
       .select(['ended_at', 'answered_at'])
       .where('to_number', '=', HOME)
       .where('project_id', '=', w.project_id)
+      // A call that the platform was too busy to decide has a row, too, and was placed again.
+      .where('answered_at', 'is not', null)
       .orderBy('position')
       .executeTakeFirstOrThrow()
     t.match(first, { answered_at: String, ended_at: null }, 'the call of the owner that ran goes on')

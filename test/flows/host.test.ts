@@ -157,7 +157,14 @@ const childrenOf = (name: string): string[] =>
     .trim()
     .split(' ')
     .filter(Boolean)
-    .map(pid => readFileSync(`/proc/${pid}/cmdline`, 'latin1'))
+    .flatMap(pid => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'latin1')
+      } catch {
+        // It ended after the list was read.
+        return []
+      }
+    })
 
 /** Returns the output of a program that runs as espeak-ng does. */
 function asProgram(...command: string[]): string {
@@ -167,7 +174,8 @@ function asProgram(...command: string[]): string {
 
 /** Has a running process evaluate JavaScript by its debugger, as one would that has taken it over. */
 async function within(name: string, expression: string): Promise<unknown> {
-  const offered = (): string[] => [...printed.matchAll(/Debugger listening on (ws:\S+)/g)].map(([, url]) => url ?? '')
+  // Whole lines: a URL may come in parts.
+  const offered = (): string[] => [...printed.matchAll(/listening on (ws:\S+)\n/g)].map(([, url]) => url ?? '')
   const before = offered().length
   process.kill(pidOf(name), 'SIGUSR1')
   const debuggers = new WebSocket(await until(`${name} has a debugger`, () => offered()[before]))

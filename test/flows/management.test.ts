@@ -50,7 +50,8 @@ t.test('the management API of a running platform', async t => {
     await inForce()
     const { apply: before } = await trunk()
     const pid = w.pid('signaling')
-    process.kill(pid, 'SIGSTOP')
+    // It stands still while it is not its turn to write, or nobody could.
+    await w.state.transaction(async () => process.kill(pid, 'SIGSTOP'))
     t.teardown(() => process.kill(pid, 'SIGCONT'))
     const { body } = await write('PATCH', '', { ...settings, name: 'Written while it stood still' })
     t.match(body.apply, { state: 'applying', desired_revision: before.desired_revision + 1 })

@@ -46,8 +46,12 @@ t.test('the first call and the first trunk of the README work as written', async
   const [, load = '', create = '', fetchCall = '', download = '', trunk = '', pbx = ''] = blocks
   const w = await sharedWorld(t)
   const wait = `for i in $(seq 180); do ${fetchCall} grep -q '"status":"completed"' ended.json && break; sleep 0.5; done`
+  // A recording is completed shortly after its call.
+  const tapes = '"$STROWGER_URL/2010-04-01/Accounts/$ACCOUNT_SID/Calls/$CALL_SID/Recordings.json"'
+  const taped = `curl -s -u "$ACCOUNT_SID:$AUTH_TOKEN" ${tapes} | grep -q '"status":"completed"'`
   const { folder, stdout } = await run(t, w, [
-    ...[load, create, wait, fetchCall, download, `${trunk.trimEnd()} > trunk.json`],
+    ...[load, create, wait, `for i in $(seq 180); do ${taped} && break; sleep 0.5; done`, fetchCall, download],
+    `${trunk.trimEnd()} > trunk.json`,
     `TRUNK=$(node -p 'JSON.parse(require("fs").readFileSync("trunk.json")).trunk.id')`,
     'applied() { curl -s "$STROWGER_URL/v1/trunks/$TRUNK" -H "Authorization: Bearer $STROWGER_API_KEY" |',
     `  grep -q '"apply":{"state":"applied"'; }`,
@@ -131,6 +135,8 @@ t.test('the guide to going live leads from a carrier to a paid call, as written'
   const { folder } = await run(t, w, [...steps.filter(step => !step.includes('doctor')), 'echo "$PROJECT" > project'])
   const project = readFileSync(join(folder, 'project'), 'utf8').trim()
   t.ok(existsSync(join(folder, 'strowger-backup.tar.gz')))
+  // A node routes by the configuration that it last read. It has read this when it has applied a later trunk.
+  await w.addTrunk('127.0.0.59')
 
   const account = await w.state.db
     .selectFrom('voice_account')

@@ -55,10 +55,13 @@ export interface Placed {
   readonly at_ms: number
 }
 
+type Headers = Readonly<Record<string, string>>
+
 interface PlaceOptions {
   readonly to: { readonly host: string; readonly port: number }
   readonly caller: string
-  readonly headers?: Readonly<Record<string, string>>
+  /** A function makes them for each attempt, counted from 1: a nonce may be used again with its next count. */
+  readonly headers?: Headers | ((attempt: number) => Headers)
   readonly transport?: 'udp' | 'tcp'
   /** SDP; by default two-way audio. */
   readonly body?: string
@@ -74,8 +77,8 @@ interface PlaceOptions {
  */
 export async function place(agent: Agent, uri: string, options: PlaceOptions): Promise<Placed> {
   const deadline_ms = performance.now() + PATIENCE_MS
-  for (;;) {
-    const placed = await placeOnce(agent, uri, options)
+  for (let attempt = 1; ; attempt++) {
+    const placed = await placeOnce(agent, uri, options, attempt)
     const { response } = placed
     const again_ms = busyFor(placed.status, response?.get('reason') ?? '', response?.get('retry-after') ?? '')
     if (options.once || again_ms === null || performance.now() > deadline_ms) return placed
@@ -83,7 +86,8 @@ export async function place(agent: Agent, uri: string, options: PlaceOptions): P
   }
 }
 
-function placeOnce(agent: Agent, uri: string, options: PlaceOptions): Promise<Placed> {
+function placeOnce(agent: Agent, uri: string, options: PlaceOptions, attempt: number): Promise<Placed> {
+  const { headers = {} } = options
   return new Promise(resolve => {
     const at_ms = performance.now()
     const done = (response: SipMessage | undefined): void =>
@@ -92,7 +96,7 @@ function placeOnce(agent: Agent, uri: string, options: PlaceOptions): Promise<Pl
       from: `<sip:${options.caller}@${agent.ip}>`,
       hop: `sip:${options.to.host}:${options.to.port}${options.transport === 'tcp' ? ';transport=tcp' : ''}`,
       body: options.body ?? sdpOf(agent.ip),
-      headers: options.headers ?? {},
+      headers: typeof headers === 'function' ? headers(attempt) : headers,
       events: {
         ...(options.progress ? { progress: options.progress } : {}),
         ...{ answered: done, failed: done },
@@ -110,15 +114,17 @@ export function authorize(
     readonly uri: string
     readonly method: string
     readonly algorithm?: 'MD5' | 'SHA-256'
-    readonly nc?: string
+    /** How often its nonce has been used with this answer. */
+    readonly uses?: number
   },
 ): string {
-  const { algorithm = 'MD5', nc = '00000001' } = facts
+  const { uses = 1, algorithm = 'MD5', ...rest } = facts
+  const nc = uses.toString(16).padStart(8, '0')
   const challenge =
     (response?.lines('www-authenticate') ?? []).find(line => line.includes(`algorithm=${algorithm}`)) ?? ''
   const value = (name: string): string => new RegExp(`${name}="([^"]*)"`).exec(challenge)?.[1] ?? ''
   return digestAnswer({
-    ...facts,
+    ...rest,
     method: facts.method as 'INVITE',
     algorithm,
     nc,

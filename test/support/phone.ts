@@ -10,8 +10,13 @@ import { PATIENCE_MS, until } from './wait.ts'
  */
 export interface Phone {
   uri(called: string): string
-  /** Calls, and calls again while the platform is too busy to decide. */
-  invite(options: { called: string; caller: string; cseq: number; authorization?: string }): Promise<Answer>
+  /** Calls, and calls again while the platform is too busy to decide. `authorization` may be made for each attempt. */
+  invite(options: {
+    called: string
+    caller: string
+    cseq: number
+    authorization?: string | (() => string)
+  }): Promise<Answer>
   register(options: { cseq: number; contact: string; authorization?: string }): Promise<Answer>
   /** Sends a re-INVITE with its first offer. */
   reinvite(cseq: number): Promise<Answer>
@@ -129,12 +134,11 @@ export async function openPhone(t: Test, at: { host: string; port: number; local
       async invite(options) {
         caller = options.caller
         to = `<${uri(options.called)}>`
-        const more = [
-          ...(options.authorization ? [`Authorization: ${options.authorization}`] : []),
-          'Content-Type: application/sdp',
-        ]
+        const { authorization } = options
         const deadline_ms = performance.now() + PATIENCE_MS
         for (;;) {
+          const proof = typeof authorization === 'function' ? authorization() : authorization
+          const more = [...(proof ? [`Authorization: ${proof}`] : []), 'Content-Type: application/sdp']
           const answer = await request('INVITE', uri(options.called), options.cseq, more, sdpOf(at.local_ip))
           const said = (name: string): string => answer.headers.find(line => line.toLowerCase().startsWith(name)) ?? ''
           const again_ms = busyFor(answer.status, said('reason:'), said('retry-after:'))
