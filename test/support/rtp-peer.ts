@@ -87,7 +87,7 @@ export class RtpPeer {
   #timestamp = Math.floor(Math.random() * 0x7fff_ffff)
   #arrived: (() => void)[] = []
   #closed = false
-  /** How late the latest packet left since the last `unpaused` began. */
+  /** The longest delay of a packet, or of what follows the last one, since the last `unpaused` began. */
   #latest_ms = 0
 
   /** Use `openRtpPeer`. */
@@ -216,7 +216,7 @@ export class RtpPeer {
       this.#timestamp += step
       if (ended()) break
     }
-    await pace.next()
+    await this.#next(pace)
   }
 
   /**
@@ -244,7 +244,7 @@ export class RtpPeer {
       this.packet({ payload_type, payload: payload(true, steps * 8 * FRAME_MS), marker: false })
     }
     if (!how.moving) this.#timestamp += steps * 8 * FRAME_MS
-    await pace.next()
+    await this.#next(pace)
   }
 
   /** Sends one packet with the next sequence number and the current timestamp. */

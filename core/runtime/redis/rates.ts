@@ -39,13 +39,23 @@ const HASH = createHash('sha1').update(DRAW).digest('hex')
 
 type Answered = readonly (readonly [number, string, string, string])[]
 
+interface Settings {
+  readonly url: string
+  readonly prefix: string
+  readonly log: Log
+  /** How long an answer may take: `WITHIN_MS`, except in tests that are not about it. */
+  readonly within_ms?: number
+}
+
 /** Counts requests in a Redis server. */
 export class RedisRates implements RateStore {
   readonly #link: RedisLink
   readonly #prefix: string
+  readonly #within_ms: number
 
-  constructor({ url, prefix, log }: { readonly url: string; readonly prefix: string; readonly log: Log }) {
+  constructor({ url, prefix, log, within_ms = WITHIN_MS }: Settings) {
     this.#prefix = prefix
+    this.#within_ms = within_ms
     this.#link = new RedisLink({ url, log, without: 'the database counts for the shared limits' })
   }
 
@@ -62,7 +72,7 @@ export class RedisRates implements RateStore {
           if (!String(error).includes('NOSCRIPT')) throw error
           return client.sendCommand<Answered>(['EVAL', DRAW, ...words])
         }),
-      WITHIN_MS,
+      this.#within_ms,
     )
     return asks.map((ask, at) => {
       const [granted = 0, rest = 0, now_ms = 0, began_ms = 0] = answers[at] ?? []

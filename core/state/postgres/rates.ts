@@ -50,9 +50,11 @@ const PRUNE = `delete from rate_bucket where full_at_ms < ${NOW}`
 /** Counts requests in the database, over a connection that no writer of calls can occupy. */
 export class PostgresRates implements RateStore {
   readonly #pool: Pool
+  readonly #within_ms: number
 
-  constructor(database_url: string) {
-    this.#pool = poolOf(database_url, { size: 1, statement_ms: WITHIN_MS })
+  constructor(database_url: string, within_ms = WITHIN_MS) {
+    this.#within_ms = within_ms
+    this.#pool = poolOf(database_url, { size: 1, statement_ms: within_ms })
   }
 
   async draw(asks: readonly RateAsk[]): Promise<readonly RateAnswer[]> {
@@ -62,7 +64,7 @@ export class PostgresRates implements RateStore {
       { sql: ADD, values },
       { sql: DRAW, values },
     ]
-    const replies = await this.#pool.use(WITHIN_MS, link => link.batch(statements))
+    const replies = await this.#pool.use(this.#within_ms, link => link.batch(statements))
     const rows = (replies.at(-1)?.texts ?? []).map(text => JSON.parse(text ?? 'null') as [string, ...number[]])
     const by_name = new Map(rows.map(row => [row[0], row]))
     return asks.map(ask => {
@@ -73,7 +75,7 @@ export class PostgresRates implements RateStore {
   }
 
   async prune(): Promise<void> {
-    await this.#pool.use(WITHIN_MS, link => link.run(PRUNE))
+    await this.#pool.use(this.#within_ms, link => link.run(PRUNE))
   }
 
   close(): Promise<void> {

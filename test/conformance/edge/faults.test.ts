@@ -79,13 +79,14 @@ t.test('a flood of valid requests from a stranger is limited before the applicat
   while (sent < 4_000 || calls.length < 10) calls.push(await good.call(port))
   stop()
   t.same([...new Set(calls)], ['ended'], `all of ${calls.length} calls were answered`)
-  const windows = Math.floor((performance.now() - began) / 1_000) + 2
   const heard = () => robot.seen.filter(s => s.method === 'OPTIONS').length
   // A request is known to the edge before the application has it.
   await until(
     'dropped requests leave no transaction',
     () => edge.stats().server_transactions <= heard() + 2 * calls.length,
   )
+  // The edge may read the last ones later than the calls end.
+  const windows = Math.floor((performance.now() - began) / 1_000) + 2
   t.ok(heard() <= windows * 100, `${heard()} of ${sent} reached the application in ${windows} s`)
   t.equal(edge.stats().blocked_sources, 0)
 })

@@ -64,7 +64,7 @@ t.test('a browser that sends from another of its addresses before it nominates o
       if (((data[0] ?? 0) & 0xc0) === 0x80) resolve()
     })
   })
-  void phone.send(tone(500, 20_000))
+  void phone.send(tone(500, 20_000), () => phone.closed)
   await keyed
   await check(other, port, `${ufrag}:them`, password)
   const samples = tone(1000, PACKETS * 20)

@@ -97,8 +97,8 @@ t.test('a killed worker loses at most 1.3 s of a recording, and its successor re
   await down(client)
   t.equal(await reasonOf(client.request('session.open', { session_id: 'x' })), 'media_unavailable')
 
-  await start()
-  await up(client)
+  // The client may be connected before the worker says that it is ready.
+  await Promise.all([up(client), start()])
   const inspected = await client.request('record.inspect', { file })
   t.ok(inspected.duration_ms >= 1700 && inspected.duration_ms <= most_ms, `${inspected.duration_ms} ms are left`)
   t.equal(strongestHz(heardIn(file)), 1000)
@@ -118,10 +118,11 @@ t.test('a worker that gets SIGTERM finishes its recordings and reports them befo
   await until('the worker has read all packets', async () => (await arrived()) >= 50)
   const ended = new Promise<EventFields<'record.ended'>>(resolve => client.once('record.ended', resolve))
   const worker = running.at(-1)
+  const exited = worker && once(worker, 'exit')
   worker?.kill('SIGTERM')
   t.match(await ended, { recording_id: 'whole', reason: 'leg_closed', empty: false })
   const longest = performance.now() - begun
-  if (worker) t.strictSame(await once(worker, 'exit'), [0, null])
+  t.strictSame(await exited, [0, null])
   const { duration_ms } = readWavFile(file)
   t.ok(duration_ms > 900 && duration_ms <= longest, `1 s of speech in ${longest} ms gave ${duration_ms} ms`)
   t.notOk(existsSync(join(data_dir, 'run', 'media.sock')))
@@ -170,8 +171,9 @@ const metricsOf = (name: string) =>
 
 t.test('a full disk ends the recording but not the call, and is reported and counted', async t => {
   const before = running.at(-1)
+  const exited = before && once(before, 'exit')
   before?.kill('SIGKILL')
-  if (before) await once(before, 'exit')
+  await exited
   await start(128 * 1024)
   const client = connectMedia({ path: join(data_dir, 'run', 'media.sock'), log: quiet })
   t.teardown(() => client.close())

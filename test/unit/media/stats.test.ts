@@ -7,6 +7,7 @@ import { tone } from '../../support/audio.ts'
 import t from '../../support/harness/index.ts'
 import { POLICY, reasonOf, startTestWorker } from '../../support/media-worker.ts'
 import { reportWithVoipMetrics } from '../../support/rtcp.ts'
+import { until } from '../../support/wait.ts'
 
 /** The system clock, except for the worker's 10 s statistics timer, which the test fires. */
 const rows: (() => void)[] = []
@@ -136,8 +137,10 @@ t.test(
         loop: 1,
       })
       await worker.event('play.ended', event => event.leg_id === leg_id)
-      const { packets_sent } = await worker.client.request('leg.stats', { leg_id })
-      t.equal(packets_sent > 0, allowed, address)
+      const sent = async () => (await worker.client.request('leg.stats', { leg_id })).packets_sent > 0
+      // A packet is counted after it has left.
+      if (allowed) await until(`a packet to ${address} is counted`, sent)
+      t.equal(await sent(), allowed, address)
     }
   },
 )

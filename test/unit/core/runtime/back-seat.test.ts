@@ -52,9 +52,11 @@ t.test('a thread knows whether others leave a core free', async t => {
 })
 
 t.test('work gives way to others, but not forever', { skip: !existsSync('/proc/loadavg') && 'no loadavg' }, async t => {
-  const others = Array.from({ length: availableParallelism() }, () => spawn(process.execPath, ['-e', 'for (;;);']))
+  const words = ['-e', 'console.log("works"); for (;;);']
+  const others = Array.from({ length: availableParallelism() }, () => spawn(process.execPath, words))
   try {
-    await Promise.all(others.map(other => once(other, 'spawn')))
+    // While they are loaded they may wait, and whoever else worked on all cores may rest then.
+    await Promise.all(others.map(({ stdout }) => once(stdout, 'data')))
     await until('others work on all cores', coresAreTaken)
     const begun_ms = performance.now()
     await giveWay(GIVEN_MS)

@@ -81,8 +81,8 @@ t.test('windows count by the clock of this boot, not by a wall clock that jumps 
   const [subtrunk] = await db.selectFrom('subtrunk').select('id').execute()
   if (!subtrunk) throw new Error('no subtrunk')
   await w.number('+2342010000002', { route_kind: 'subtrunk', route_id: subtrunk.id })
-  const storeNow = () => systemClock.now() - 7 * HOUR_MS
-  const ahead_ms = Math.floor(storeNow() - systemClock.monotonic_ms())
+  const ahead_ms = Math.floor(systemClock.now() - 7 * HOUR_MS - systemClock.monotonic_ms())
+  const storeNow = () => systemClock.monotonic_ms() + ahead_ms
   await db.insertInto('store_clock').values({ boot_id: bootId(), ahead_ms }).execute()
   const minutes = async () => (await db.selectFrom('spend_minute').select('minute').execute()).map(row => row.minute)
   const request = w.request({ service: { type: 'subtrunk', id: subtrunk.id }, caller: '+2342010000002' })
