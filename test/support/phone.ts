@@ -174,8 +174,8 @@ export function busyFor(status: number, reason: string, retry_after: string): nu
 }
 
 /**
- * Whether the platform decided the call of a row. A call whose caller was told that it cannot decide has a row too, when
- * it is admitted after all: that one is ended, and the caller has another one from calling again.
+ * Whether the platform decided the call of a row. A call whose caller was told that it cannot decide has a row too when
+ * it is admitted after all. That one is ended, and the caller has another one from calling again.
  */
 export const wasDecided = ({ reason }: { readonly reason: string | null }): boolean => reason !== 'state_unavailable'
 
