@@ -4,7 +4,6 @@ import { expandUlaw } from '../../media/files/pcm.ts'
 import { readWav, tone, toneLevelDbm0, wavBytes } from '../support/audio.ts'
 import t from '../support/harness/index.ts'
 import { socketServer } from '../support/recognizer.ts'
-import { recordsSound } from '../support/recordings.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import type { Line } from '../support/softphone.ts'
 import { stockClient } from '../support/stock-library.ts'
@@ -557,12 +556,11 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     const secret = await callOut(doc(`<Start><Recording trim="do-not-trim"/></Start>${gather}`))
     const humming = secret.line.hum(650)
     await secret.line.hears(1300)
-    await recordsSound(w, secret.sid)
     for (const key of '42') await secret.line.press(key)
     await secret.line.hears(900)
     const recording = await until('its pause is kept', async () => {
       const [row] = (await w.manage('GET', `/recordings?call_id=${secret.sid}`)).body.data
-      return row.pauses.length > 0 && row
+      return row?.pauses.length > 0 && row
     })
     t.match(recording.pauses, [{ behavior: 'silence', by: 'key' }])
     await client.calls(secret.sid).update({
