@@ -59,8 +59,8 @@ export class Drain {
   }
 
   /**
-   * Starts an irrevocable drain. Its row comes first: until the APIs see that, they accept calls, which would be refused
-   * here. A storage that stalls does not keep the node from draining.
+   * Starts an irrevocable drain. Its row comes first: until the APIs see that, they accept calls, which would be
+   * refused here. A storage that stalls does not keep the node from draining.
    */
   async begin(): Promise<void> {
     this.#for_good = true

@@ -43,7 +43,7 @@ export async function createCall(context: VoiceContext & { readonly form: Form }
 }
 
 /** A call that a form asks for. */
-export interface AskedCall {
+interface AskedCall {
   readonly parties: Parties
   readonly request: CallRequest
 }

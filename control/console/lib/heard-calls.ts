@@ -1,5 +1,5 @@
 /** What an event told of a call, and when this page heard it. */
-export interface HeardCall<C> {
+interface HeardCall<C> {
   readonly call: C
   readonly heard_ms: number
 }

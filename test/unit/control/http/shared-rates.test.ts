@@ -23,8 +23,8 @@ interface Place {
 }
 
 /**
- * The limits of one machine, and what it asked. A draw has all the time it needs: after a second, the product's limit, a
- * machine counts alone.
+ * The limits of one machine, and what it asked. A draw has all the time it needs: after a second, the product's limit,
+ * a machine counts alone.
  */
 async function machine(t: Test, place: Place) {
   const store = await openRates({ ...place, master_key }, log, PATIENCE_MS)
