@@ -8,6 +8,8 @@ import { isAskedToDrain, saveDraining } from '../core/state/nodes/nodes.ts'
 import type { CallRegistry } from './b2bua/registry.ts'
 
 const LOOK_MS = 200
+/** How long a drain that begins here waits for its row, while the storage stalls. */
+const SAVE_LIMIT_MS = 1000
 /** How long a drained node waits for the first delivery attempt of its remaining callbacks. */
 const CALLBACKS_LIMIT_MS = 5000
 
@@ -56,12 +58,19 @@ export class Drain {
     return this.#on
   }
 
-  /** Starts an irrevocable drain. It takes effect here at once; other processes see it when the row is written. */
+  /**
+   * Starts an irrevocable drain. Its row comes first: until the APIs see that, they accept calls, which would be
+   * refused here. A storage that stalls does not keep the node from draining.
+   */
   async begin(): Promise<void> {
     this.#for_good = true
-    this.#switch(true)
     const { state, node_id, clock, log } = this.#options
-    await saveDraining(state.db, node_id, clock.now()).catch(err => log.error({ err }, 'the drain was not saved'))
+    const saved = saveDraining(state.db, node_id, clock.now()).catch(err =>
+      log.error({ err }, 'the drain was not saved'),
+    )
+    await Promise.race([saved, delay(clock, SAVE_LIMIT_MS)])
+    this.#switch(true)
+    await saved
   }
 
   /** Reads the node's row, and starts or revokes a drain as it says. */

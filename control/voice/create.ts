@@ -14,7 +14,6 @@ import {
 } from '../http/idempotency.ts'
 import { isRefusal } from '../http/reply.ts'
 import type { Static } from '../http/schema.ts'
-import type { Services } from '../http/services.ts'
 import type { RecordingRequest } from '../live/recordings.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { inlineMarkup, methodOf, namesOf, urlOf, wholeNumber } from './fields.ts'
@@ -32,17 +31,28 @@ type Created = {
 
 /**
  * Handles POST Calls.json. Returns the first error in the order of voice-compat.md section 3. The call is queued as a
- * row before the answer is sent; a signaling node then places it. `conference` is the one that its document joins.
+ * row before the answer is sent; a signaling node then places it.
  */
-export async function createCall(
-  context: VoiceContext & { readonly form: Form },
-  conference?: NonNullable<CallRequest['conference']>,
-): Promise<Created | VoiceRefusal> {
+export async function createCall(context: VoiceContext & { readonly form: Form }): Promise<Created | VoiceRefusal> {
+  const asked = await readCall(context)
+  if (isVoiceRefusal(asked)) return asked
+  const answer = await placeOnce(context, asked)
+  // A repeat dials nothing.
+  if (!isVoiceRefusal(answer) && answer.headers === undefined) context.services.bus.ring('commands')
+  return answer
+}
+
+/** A call that a form asks for. */
+interface AskedCall {
+  readonly parties: Parties
+  readonly request: CallRequest
+}
+
+export async function readCall(context: VoiceContext & { readonly form: Form }): Promise<AskedCall | VoiceRefusal> {
   const parties = await readParties(context)
   if (isVoiceRefusal(parties)) return parties
   const request = await readRequest(context, parties)
-  if (isVoiceRefusal(request)) return request
-  return placed(context, parties, conference === undefined ? request : { ...request, conference })
+  return isVoiceRefusal(request) ? request : { parties, request }
 }
 
 interface Parties {
@@ -198,22 +208,21 @@ export function readRecording(form: Form): RecordingRequest | VoiceRefusal {
   return { channels: channels === 'dual' ? 2 : 1, track, trim: trim === true, callback }
 }
 
-async function placed(
+/** Queues a call, in the caller's transaction if there is one; once for each Idempotency-Key. */
+export async function placeOnce(
   { account, services, now_ms, request, form, path }: VoiceContext & { readonly form: Form },
-  { number, to, from }: Parties,
-  wanted: CallRequest,
+  { parties: { number, to, from }, request: wanted }: AskedCall,
+  trx?: Trx,
 ): Promise<Created | VoiceRefusal> {
   const key = idempotencyKeyOf(request.headers['idempotency-key'] as string | undefined, false)
   if (isRefusal(key)) return numbered(20001, 'Idempotency-Key is nonblank and at most 128 characters.')
   const placing = { sid: newId.call(), account, to, from, number, request: wanted, now_ms }
   const owner = { owner_id: account.project_id, subaccount_id: null }
   const said = { method: 'POST', path, search: '', body: [...form.entries] }
-  const answer =
-    key === undefined
-      ? await once(services.state.db, placing)
-      : await repeatable(services, placing, idempotentRequest({ key, ...owner, ...said }))
-  if (!isVoiceRefusal(answer) && answer.body.sid === placing.sid) services.bus.ring('commands')
-  return answer
+  if (key === undefined) return once(trx ?? services.state.db, placing)
+  const identity = idempotentRequest({ key, ...owner, ...said })
+  if (trx) return repeatable(trx, placing, identity)
+  return services.state.transaction(own => repeatable(own, placing, identity))
 }
 
 async function once(db: Db | Trx, placing: Placing): Promise<Created | VoiceRefusal> {
@@ -221,21 +230,16 @@ async function once(db: Db | Trx, placing: Placing): Promise<Created | VoiceRefu
   return isVoiceRefusal(row) ? row : { status: 201, body: presentVoiceCall(row) }
 }
 
-/** Places a call once per Idempotency-Key, in one transaction. A repeat returns the stored answer and dials nothing. */
-const repeatable = (
-  { state }: Services,
-  placing: Placing,
-  identity: IdempotentRequest,
-): Promise<Created | VoiceRefusal> =>
-  state.transaction(async (trx): Promise<Created | VoiceRefusal> => {
-    const earlier = await earlierOutcome(trx, identity, iso(placing.now_ms))
-    if (isRefusal(earlier)) return forReason(earlier.refused)
-    if (earlier)
-      return { status: 201, body: earlier.body as Static<typeof VoiceCall>, headers: { 'Idempotent-Replayed': 'true' } }
-    const answer = await once(trx, placing)
-    // A refused request wrote nothing and does not consume its key.
-    if (!isVoiceRefusal(answer)) await keepOutcome(trx, identity, { ...answer, headers: {} }, placing.now_ms)
-    return answer
-  })
+/** Places a call once per Idempotency-Key. A repeat returns the stored answer and dials nothing. */
+async function repeatable(trx: Trx, placing: Placing, identity: IdempotentRequest): Promise<Created | VoiceRefusal> {
+  const earlier = await earlierOutcome(trx, identity, iso(placing.now_ms))
+  if (isRefusal(earlier)) return forReason(earlier.refused)
+  if (earlier)
+    return { status: 201, body: earlier.body as Static<typeof VoiceCall>, headers: { 'Idempotent-Replayed': 'true' } }
+  const answer = await once(trx, placing)
+  // A refused request wrote nothing and does not consume its key.
+  if (!isVoiceRefusal(answer)) await keepOutcome(trx, identity, { ...answer, headers: {} }, placing.now_ms)
+  return answer
+}
 
 const shown = (text: string): string => text.slice(0, 60)

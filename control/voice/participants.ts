@@ -16,7 +16,7 @@ import { asFlag, changeInConference, kick, type ParticipantChange } from '../liv
 import { conferenceDocument } from '../live/invitations.ts'
 import { changed } from './changed.ts'
 import { unknownConference } from './conferences.ts'
-import { createCall } from './create.ts'
+import { placeOnce, readCall } from './create.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { flagOf, soundIn } from './fields.ts'
 import { type Form, withText } from './form.ts'
@@ -277,23 +277,27 @@ const detection = (form: Form): Readonly<Record<string, string | undefined>> => 
 
 const CONFERENCE_SID = /^CF[0-9a-f]{32}$/
 
+type Addition = VoiceContext & { readonly params: { readonly conference: string }; readonly form: Form }
+
 async function add(
-  context: VoiceContext & { readonly params: { readonly conference: string }; readonly form: Form },
+  context: Addition,
 ): Promise<{ readonly status: 201; readonly body: Static<typeof Participant> } | VoiceRefusal> {
-  const { account, services, params, form, now_ms } = context
-  const { db } = services.state
+  const { account, services, form, now_ms } = context
   const { project_id, account_sid } = account
-  const running = await runningConference(db, project_id, params.conference)
-  if (isVoiceRefusal(running)) return running
-  const refused = await refusedEntry(db, form, running?.sid)
-  if (refused) return refused
-  const friendly_name = running?.friendly_name ?? params.conference
-  const sid = running?.sid ?? newId.conference()
-  const document = withText(form, { Url: undefined, Twiml: documentOf(form, friendly_name), ...detection(form) })
-  const made = await createCall({ ...context, form: document }, { sid, friendly_name })
-  if (isVoiceRefusal(made)) return made
+  const named = await conferenceToJoin(services.state.db, context)
+  if (isVoiceRefusal(named)) return named
+  const Twiml = documentOf(form, named.friendly_name)
+  const about = { ...context, form: withText(form, { Url: undefined, Twiml, ...detection(form) }) }
+  const asked = await readCall(about)
+  if (isVoiceRefusal(asked)) return asked
+  // A node may begin the conference meanwhile, or the call may join it at once. So all of it is one transaction.
   const row = await services.state.transaction(async trx => {
-    await openConference(trx, { sid, project_id, account_sid, friendly_name, node_id: null }, now_ms)
+    const conference = await conferenceToJoin(trx, context)
+    if (isVoiceRefusal(conference)) return conference
+    const made = await placeOnce(about, { ...asked, request: { ...asked.request, conference } }, trx)
+    if (isVoiceRefusal(made)) return made
+    const { sid } = conference
+    await openConference(trx, { ...conference, project_id, account_sid, node_id: null }, now_ms)
     return expectParticipant(
       trx,
       {
@@ -310,7 +314,21 @@ async function add(
       now_ms,
     )
   })
+  if (isVoiceRefusal(row)) return row
+  services.bus.ring('commands')
   return { status: 201, body: present(row, account_sid) }
+}
+
+/** The conference that a new call joins: the one that runs, or a new one of this name. */
+async function conferenceToJoin(
+  db: Parameters<typeof findConference>[0],
+  { account: { project_id }, params: { conference: named }, form, now_ms }: Addition,
+): Promise<{ readonly sid: string; readonly friendly_name: string } | VoiceRefusal> {
+  const running = await runningConference(db, project_id, named, now_ms)
+  if (isVoiceRefusal(running)) return running
+  const refused = await refusedEntry(db, form, running?.sid)
+  if (refused) return refused
+  return { sid: running?.sid ?? newId.conference(), friendly_name: running?.friendly_name ?? named }
 }
 
 /** The conference that a path names: a sid must be of one that runs; a name may be of none. */
@@ -318,8 +336,9 @@ async function runningConference(
   db: Parameters<typeof findConference>[0],
   project_id: string,
   named: string,
+  now_ms: number,
 ): Promise<ConferenceRow | undefined | VoiceRefusal> {
-  if (!CONFERENCE_SID.test(named)) return findRunningConference(db, project_id, named)
+  if (!CONFERENCE_SID.test(named)) return findRunningConference(db, project_id, named, now_ms)
   const row = await findConference(db, project_id, named)
   if (!row) return unknownConference(named)
   if (row.ended_at === null && row.live) return row

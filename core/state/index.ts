@@ -112,16 +112,16 @@ export async function openBridge(shared: Shared, log: Log): Promise<BusBridge | 
 
 /**
  * Opens what counts requests for all machines that share a database: Redis when there is one, and the database while it
- * is away. Null: no database is shared. @throws StartRefused
+ * is away. A count that takes longer than `within_ms` fails. Null: no database is shared. @throws StartRefused
  */
-export async function openRates(shared: Shared, log: Log): Promise<RateStore | null> {
+export async function openRates(shared: Shared, log: Log, within_ms?: number): Promise<RateStore | null> {
   const { database_url, redis_url, master_key } = shared
   if (database_url === null) return null
   const { PostgresRates } = await import('./postgres/rates.ts')
-  const rates = new PostgresRates(database_url)
+  const rates = new PostgresRates(database_url, within_ms)
   if (redis_url === null) return rates
   const { RedisRates } = await import('../runtime/redis/rates.ts')
-  const first = new RedisRates({ url: redis_url, prefix: redisPrefix(master_key), log })
+  const first = new RedisRates({ url: redis_url, prefix: redisPrefix(master_key), log, within_ms })
   return {
     draw: asks => first.draw(asks).catch(() => rates.draw(asks)),
     prune: () => rates.prune(),

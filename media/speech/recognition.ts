@@ -20,11 +20,11 @@ interface RecognitionOptions {
 const CHUNK_MS = 20
 const LOOK_MS = 100
 /**
- * Audio that lags by more than LATE_MS was never sent, because the peer is silent. Silence fills all but the last
- * JITTER_MS.
+ * Audio that lagged by more than LATE_MS at a look and has not come by the next one was never sent, because the peer is
+ * silent. Silence fills all but the last JITTER_MS.
  */
-const LATE_MS = 500
-const JITTER_MS = 300
+const LATE_MS = 400
+const JITTER_MS = 200
 
 /** Recognises what a leg says or hears, until it is stopped or the engine fails. */
 export class Recognition {
@@ -35,6 +35,7 @@ export class Recognition {
   readonly #began_ms: number
   /** Milliseconds of the inbound track that the engine has received. */
   #fed_ms = 0
+  #looked_ms: number
   #over = false
 
   constructor(options: RecognitionOptions) {
@@ -44,6 +45,7 @@ export class Recognition {
     if (tracks !== 'outbound') this.#taps.set(`${tap_prefix}i`, 'inbound')
     if (tracks !== 'inbound') this.#taps.set(`${tap_prefix}o`, 'outbound')
     this.#began_ms = options.clock.monotonic_ms()
+    this.#looked_ms = this.#began_ms
     this.#timer = options.clock.every(LOOK_MS, () => this.#fillGap())
     this.#session = options.recognizer.open(
       { ...settings, tracks: [...this.#taps.values()] },
@@ -75,10 +77,14 @@ export class Recognition {
     this.#session.audio(track, samples, offset_ms)
   }
 
-  /** Feeds silence when the peer sends no packets, so that a pause still ends an utterance. */
+  /**
+   * Feeds silence when the peer sends no packets, so that a pause still ends an utterance. After this process stood
+   * still, a look comes before the audio that arrived meanwhile. So it judges what was missing at the look before it.
+   */
   #fillGap(): void {
     if (this.#over || this.#options.request.tracks === 'outbound') return
-    const missing_ms = this.#options.clock.monotonic_ms() - this.#began_ms - this.#fed_ms
+    const missing_ms = this.#looked_ms - this.#began_ms - this.#fed_ms
+    this.#looked_ms = this.#options.clock.monotonic_ms()
     if (missing_ms < LATE_MS) return
     const frames = Math.floor((missing_ms - JITTER_MS) / CHUNK_MS)
     for (let frame = 0; frame < frames && !this.#over; frame++)

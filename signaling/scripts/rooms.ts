@@ -1,7 +1,7 @@
 import { rfc2822 } from '../../core/domain/calls/parameters.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { changeConference, claimConference } from '../../core/state/calls/conferences.ts'
+import { changeConference, claimConference, keeperOfConference } from '../../core/state/calls/conferences.ts'
 import type { Event, JoinConference } from '../../markup/interpreter/types.ts'
 import { hold } from './hold.ts'
 import { CallRecorder } from './recorder.ts'
@@ -22,9 +22,9 @@ import type { Away, SharedScript } from './shared-script.ts'
 import { queueCallback } from './tell.ts'
 
 /**
- * The conferences of this node: participants, start and callbacks. The media worker mixes the audio. Where several
- * machines share the state, a node claims the name of a conference before its first participant enters it, and calls of
- * the other machines are its guests (`away`).
+ * The conferences of this node: participants, start and callbacks. The media worker mixes the audio. A node claims the
+ * name of a conference before its first participant enters it: the APIs may begin the same one at that moment. Where
+ * several machines share the state, calls of the other machines are its guests (`away`).
  */
 
 /** Why a participant left whom the API took out, as `ReasonParticipantLeft` has it. */
@@ -52,8 +52,7 @@ export class Rooms {
     const { account_sid } = host.call.facts
     const key = `${account_sid} ${command.name}`
     const room = this.#rooms.get(key)
-    if (room || this.#services.config.database_url === null)
-      this.#take(room ?? newRoom(key, host, command.name), script, command, emit)
+    if (room) this.#take(room, script, command, emit)
     else void this.#come(key, script, command, emit, away)
   }
 
@@ -79,20 +78,24 @@ export class Rooms {
   #claim(key: string, { host }: SharedScript, name: string): Promise<string | null> {
     const running = this.#claims.get(key)
     if (running) return running
-    const { state, clock, node_id } = this.#services
+    const { state, clock, node_id, config } = this.#services
     const room = newRoom(key, host, name)
     const { project_id, facts, log } = host.call
     const about = { sid: room.sid, project_id, account_sid: facts.account_sid, friendly_name: name, node_id }
+    const shared = config.database_url !== null
     const claimed = state
-      .transaction(trx => claimConference(trx, about, clock.now()))
+      .transaction(async trx => {
+        const keeper = shared ? await keeperOfConference(trx, about, clock.now()) : null
+        return { keeper, sid: keeper === null ? await claimConference(trx, about, clock.now()) : room.sid }
+      })
       .catch(err => {
         // Callers meet on their machine at least.
         log.warn({ err, conference: name }, 'the machine of a conference could not be looked up')
-        return null
+        return { keeper: null, sid: room.sid }
       })
-      .then(keeper => {
+      .then(({ keeper, sid }) => {
         this.#claims.delete(key)
-        if (keeper === null) this.#rooms.set(key, room)
+        if (keeper === null) this.#rooms.set(key, { ...room, sid })
         return keeper
       })
     this.#claims.set(key, claimed)

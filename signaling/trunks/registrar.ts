@@ -213,8 +213,8 @@ export class Registrar {
       else if (matches(row)) live.push(row)
     }
     return live
+      .sort(byTime)
       .reverse()
-      .sort((a, b) => (a.registered_at === b.registered_at ? 0 : a.registered_at < b.registered_at ? 1 : -1))
       .map(row => this.#contactOf(row))
   }
 
@@ -315,9 +315,7 @@ export class Registrar {
         if (instance !== null) this.#devices.set(row, instance)
       }
     }
-    const bound = [...this.#rows.values()]
-      .filter(row => row.credential_id === credential_id)
-      .sort((a, b) => (a.registered_at < b.registered_at ? -1 : 1))
+    const bound = [...this.#rows.values()].filter(row => row.credential_id === credential_id).sort(byTime)
     await this.#evict(bound.splice(0, Math.max(0, bound.length - MAX_CONTACTS)))
     this.#options.others?.ring('registrations')
     const contacts = bound.map(row => {
@@ -346,6 +344,10 @@ export class Registrar {
 }
 
 const keyOf = (row: Pick<RegistrationRow, 'credential_id' | 'contact'>): string => `${row.credential_id} ${row.contact}`
+
+/** The earliest registration first. Those of one millisecond keep their order: a row that is saved again moves last. */
+const byTime = (a: RegistrationRow, b: RegistrationRow): number =>
+  a.registered_at === b.registered_at ? 0 : a.registered_at < b.registered_at ? -1 : 1
 
 /** Where a contact says that it is. */
 function placeOf(contact: string): { readonly protocol: string; readonly port: number } {

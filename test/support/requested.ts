@@ -14,8 +14,11 @@ interface Heard {
   readonly bytes: Buffer
 }
 
-/** Connections end here before the server ends them (5 s), which would break a request that is on its way. */
-const RESTS_MS = 3000
+/**
+ * Connections end here before the server ends them (5 s), which would break a request that is on its way. A process
+ * that is stopped for two seconds ends them that much later, and sends that much later on one that it has just taken.
+ */
+const RESTS_MS = 1000
 const agent = new Agent({ keepAlive: true, timeout: RESTS_MS })
 
 const MOVED: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])

@@ -67,6 +67,9 @@ export function takeEarly<T>(path: string): T | undefined {
   return came?.body as T | undefined
 }
 
+/** Whether the answer to the next read of a path was asked for before. */
+export const isAhead = (path: string): boolean => ahead.has(keyOf(path))
+
 export function read<T>(path: string, signal?: AbortSignal): Promise<T> {
   const early = ahead.get(keyOf(path))?.answer
   ahead.delete(keyOf(path))

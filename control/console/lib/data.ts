@@ -1,10 +1,12 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { read, takeEarly } from './api.ts'
+import { isAhead, read, takeEarly } from './api.ts'
 import { type Problem, problemOf } from './problem.ts'
 import { projectId } from './session.ts'
 
 export interface Data<T> {
   readonly data: T | undefined
+  /** When the read of the data began; 0 when that was before this part of the page was drawn. */
+  readonly began_ms: number
   readonly problem: Problem | null
   readonly loading: boolean
   reload(): void
@@ -51,9 +53,11 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
     data: T | undefined
     problem: Problem | null
     busy: boolean
+    began_ms: number
   }>({
     of: path,
     data: early,
+    began_ms: 0,
     problem: null,
     busy: path !== null && early === undefined,
   })
@@ -70,6 +74,7 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
     reading_since.current = began_ms
     latest.current += 1
     const mine = latest.current
+    const asked_ms = isAhead(path) ? 0 : began_ms
     setState(before => {
       if (before.of === path && before.busy) return before
       return { ...before, of: path, data: before.of === path ? before.data : undefined, busy: true }
@@ -79,7 +84,7 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
     })
     answer.then(
       data => {
-        if (mine === latest.current) setState({ of: path, data, problem: null, busy: false })
+        if (mine === latest.current) setState({ of: path, data, problem: null, busy: false, began_ms: asked_ms })
       },
       error => {
         if (abort.signal.aborted || mine !== latest.current) return
@@ -114,7 +119,7 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
       // An answer about what the page showed before is of no use.
       if (shown.current !== path) return
       latest.current += 1
-      setState(before => ({ of: path, data: next(before.data), problem: null, busy: false }))
+      setState(before => ({ ...before, of: path, data: next(before.data), problem: null, busy: false }))
     },
     [path],
   )
@@ -123,6 +128,7 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
   const stale = state.of !== path
   return {
     data: stale ? undefined : state.data,
+    began_ms: state.began_ms,
     problem: stale ? null : state.problem,
     loading: state.busy || stale,
     reload,

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { ListedCall } from './api-types.ts'
 import { useData } from './data.ts'
 import { LIVE_CALLS } from './first-reads.ts'
+import { type HeardCalls, heardSince, withHeard } from './heard-calls.ts'
 import { onLive } from './live.ts'
 import type { CallSummary, ListOf } from './types.ts'
 
@@ -26,14 +27,15 @@ export function useLiveCalls(): {
 } {
   const of = useData<ListOf<ListedCall>>(LIVE_CALLS, { poll_ms: 4000 })
   const [ended, setEnded] = useState<readonly CallSummary[]>([])
-  const [started, setStarted] = useState<ReadonlyMap<string, CallSummary>>(new Map())
+  const [started, setStarted] = useState<HeardCalls<CallSummary>>(new Map())
 
-  // A reload has all calls. Events only fill the time until the next reload.
-  useEffect(() => setStarted(new Map()), [of.data])
+  // A reload has all calls. Events only fill the time until the next reload begins.
+  const { began_ms } = of
+  useEffect(() => setStarted(before => heardSince(before, began_ms)), [began_ms])
 
   useEffect(() => {
     // Hundreds of calls change within a second. The page shows them together, a few times a second.
-    const waiting = new Map<string, CallSummary>()
+    const waiting = new Map<string, { readonly call: CallSummary; readonly heard_ms: number }>()
     const timers = new Set<ReturnType<typeof setTimeout>>()
     const later = (work: () => void, ms: number) => {
       const timer = setTimeout(() => {
@@ -45,8 +47,8 @@ export function useLiveCalls(): {
     const show = () => {
       const changed = new Map(waiting)
       waiting.clear()
-      const over = [...changed.values()].filter(call => call.ended_at !== null)
-      setStarted(before => new Map([...before, ...changed].filter(([, call]) => call.ended_at === null)))
+      const over = [...changed.values()].map(({ call }) => call).filter(call => call.ended_at !== null)
+      setStarted(before => new Map([...before, ...changed].filter(([, { call }]) => call.ended_at === null)))
       if (over.length === 0) return
       setEnded(before => [...before.filter(({ id }) => !changed.has(id)), ...over])
       later(() => setEnded(before => before.filter(call => !over.includes(call))), KEEP_ENDED_MS)
@@ -55,7 +57,7 @@ export function useLiveCalls(): {
       if (event.type !== 'call') return
       const call = event['call'] as CallSummary
       if (waiting.size === 0) later(show, TOGETHER_MS)
-      waiting.set(call.id, call)
+      waiting.set(call.id, { call, heard_ms: performance.now() })
     })
     return () => {
       stop()
@@ -64,13 +66,9 @@ export function useLiveCalls(): {
   }, [])
 
   const over = new Set(ended.map(call => call.id))
-  const known = (of.data?.data ?? [])
-    .filter(call => !over.has(call.id))
-    .map((call): Known => ({ ...call, ...started.get(call.id) }))
-  const ids = new Set(known.map(call => call.id))
+  const listed = (of.data?.data ?? []).filter(call => !over.has(call.id))
   const calls = [
-    ...[...started.values()].filter(call => !ids.has(call.id)).map(call => ({ ...call, over: false })),
-    ...known.map(call => ({ ...call, over: false })),
+    ...withHeard<ListedCall, CallSummary>(listed, began_ms, started).map((call: Known) => ({ ...call, over: false })),
     ...ended.map(call => ({ ...call, over: true })),
   ]
   return { calls, problem: of.problem, loading: of.loading, known: of.data !== undefined }

@@ -44,7 +44,7 @@ interface Settings {
   readonly prefix: string
   readonly log: Log
   /** How long an answer may take: `WITHIN_MS`, except in tests that are not about it. */
-  readonly within_ms?: number
+  readonly within_ms?: number | undefined
 }
 
 /** Counts requests in a Redis server. */

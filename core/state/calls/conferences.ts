@@ -64,16 +64,26 @@ export async function findConference(
   return row && shaped(row)
 }
 
-/** Returns the running conference of a name, which a project has once. */
+/** How long a conference counts as running from its claim on, before its first participant has a row. */
+const CLAIM_MS = 60_000
+
+/** Returns the running conference of a name, which a project has once. A node may have claimed it just now. */
 export async function findRunningConference(
   db: Db | Trx,
   project_id: string,
   friendly_name: string,
+  now_ms: number,
 ): Promise<ConferenceRow | undefined> {
+  const claimed_since = iso(now_ms - CLAIM_MS)
   const row = await conferences(db, project_id)
     .where('conference.friendly_name', '=', friendly_name)
     .where('conference.ended_at', 'is', null)
-    .where(liveParticipant)
+    .where(eb =>
+      eb.or([
+        liveParticipant(eb),
+        eb('conference.node_id', 'is not', null).and('conference.updated_at', '>=', claimed_since),
+      ]),
+    )
     .orderBy('conference.position', 'desc')
     .executeTakeFirst()
   return row && shaped(row)
@@ -145,10 +155,7 @@ export const listParticipants = (db: Db | Trx, conference_sid: string): Promise<
     .orderBy('conference_participant.call_sid')
     .execute()
 
-/**
- * Lists the calls that the APIs have added to the conference of a name and that have not joined it yet. It has two rows
- * when the API began it before callers did.
- */
+/** Lists the calls that the APIs have added to the conference of a name and that have not joined it yet. */
 export const callsOnTheirWay = (trx: Trx, project_id: string, friendly_name: string): Promise<HistoryRow[]> =>
   trx
     .selectFrom('conference')
@@ -197,19 +204,14 @@ export async function openConference(trx: Trx, conference: NewConference, now_ms
     .execute()
 }
 
-/** How long a conference counts as running from its claim on, before its first participant has a row. */
-const CLAIM_MS = 60_000
+type Claim = NewConference & { readonly node_id: string }
 
-/**
- * Makes a conference the node's, unless one of this name runs on another node. Returns the machine of that node; null
- * when it is the node's own. The caller's transaction must not run beside another one of this kind.
- */
-export async function claimConference(
+/** Returns the machine of another node that runs the conference of a name. The caller's transaction then claims it. */
+export async function keeperOfConference(
   trx: Trx,
-  conference: NewConference & { readonly node_id: string },
+  { project_id, friendly_name, node_id }: Claim,
   now_ms: number,
 ): Promise<string | null> {
-  const { project_id, friendly_name, node_id } = conference
   const elsewhere = await trx
     .selectFrom('conference')
     .innerJoin('node', 'node.id', 'conference.node_id')
@@ -221,9 +223,27 @@ export async function claimConference(
     .where('node.lost_at', 'is', null)
     .where(eb => eb.or([liveParticipant(eb), eb('conference.updated_at', '>=', iso(now_ms - CLAIM_MS))]))
     .executeTakeFirst()
-  if (elsewhere) return elsewhere.machine_id
-  await openConference(trx, conference, now_ms)
-  return null
+  return elsewhere?.machine_id ?? null
+}
+
+/**
+ * Makes a conference the node's. Returns its sid: the APIs may have begun one of this name, whose calls are on their
+ * way, and have told that sid.
+ */
+export async function claimConference(trx: Trx, conference: Claim, now_ms: number): Promise<string> {
+  const begun = await trx
+    .selectFrom('conference')
+    .select('conference.sid')
+    .where('conference.project_id', '=', conference.project_id)
+    .where('conference.friendly_name', '=', conference.friendly_name)
+    .where('conference.ended_at', 'is', null)
+    .where('conference.node_id', 'is', null)
+    .where(liveParticipant)
+    .orderBy('conference.position', 'desc')
+    .executeTakeFirst()
+  const sid = begun?.sid ?? conference.sid
+  await openConference(trx, { ...conference, sid }, now_ms)
+  return sid
 }
 
 export const changeConference = async (

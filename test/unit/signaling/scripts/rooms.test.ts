@@ -1,5 +1,6 @@
 import { systemClock } from '../../../../core/runtime/clock.ts'
 import { placeCall } from '../../../../core/state/calls/calls.ts'
+import { expectParticipant, findRunningConference, openConference } from '../../../../core/state/calls/conferences.ts'
 import type { State } from '../../../../core/state/index.ts'
 import { registerNode, removeNode } from '../../../../core/state/nodes/nodes.ts'
 import type { Event, JoinConference } from '../../../../markup/interpreter/types.ts'
@@ -47,8 +48,15 @@ const nowhere = (): void => undefined
 
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
+/** A node alone, whose storage is away: callers meet all the same. */
+const aloneServices = (): ScriptServices =>
+  ({
+    ...{ node_id: 'node_1', config: { database_url: null }, clock: systemClock },
+    state: { transaction: () => Promise.reject(new Error('away')) },
+  }) as unknown as ScriptServices
+
 t.test('a room holds 250; the next one is refused with its number and a sentence', async t => {
-  const rooms = new Rooms({ node_id: 'node_1', config: { database_url: null } } as ScriptServices)
+  const rooms = new Rooms(aloneServices())
   const told: Event[] = []
   for (let n = 1; n <= 251; n++) rooms.join(script(n), COMMAND, event => told.push(event), nowhere)
   await turn()
@@ -58,7 +66,7 @@ t.test('a room holds 250; the next one is refused with its number and a sentence
 })
 
 t.test('a participant whom the media worker refuses learns why', async t => {
-  const rooms = new Rooms({ node_id: 'node_1', config: { database_url: null } } as ScriptServices)
+  const rooms = new Rooms(aloneServices())
   const told: Event[] = []
   const full = new MediaRefusal('conference_full', 'the conference is full with 250')
   rooms.join(script(1), COMMAND, () => undefined, nowhere)
@@ -149,3 +157,56 @@ t.test(
     t.match(await b.join(caller()), { type: 'conference_joined' }, 'the name is free then')
   },
 )
+
+for (const database_url of [null, 'shared'])
+  t.test(`a conference that the API has begun is the one that callers join, ${database_url ?? 'alone'}`, async t => {
+    const w = await admissionWorld()
+    t.teardown(() => w.close())
+    const { state, project_id } = w
+    await registerNode(
+      state.db,
+      { id: 'node_a', kind: 'signaling', machine_id: 'mac_a', boot_id: 'boot', pid: 1 },
+      systemClock.now(),
+    )
+    const rooms = new Rooms({
+      ...{ node_id: 'node_a', state, clock: systemClock, bus: { ring: () => undefined }, config: { database_url } },
+    } as unknown as ScriptServices)
+    let written: Promise<unknown> = Promise.resolve()
+    const join = (n: number, name: string): Promise<Event> => {
+      const made = script(n)
+      const persist = (work: Parameters<State['transaction']>[0]) => {
+        written = state.transaction(work)
+        return written
+      }
+      Object.assign(made.host.call, { project_id, persist })
+      return new Promise(resolve => rooms.join(made, { ...COMMAND, name }, resolve, nowhere))
+    }
+    const target = { sip_uri: 'sip:192.0.2.9', transport: 'udp', priority: 1, weight: 1 } as const
+    const routes = [{ prefix: '', priority: 1, cost_minor: 0 }]
+    await addCarrier(
+      state,
+      { name: 'Telco', codecs: ['PCMU' as const], sources: [], targets: [target], routes },
+      '2026-01-01T00:00:00.000Z',
+    )
+    const told = `CF${'5'.repeat(32)}`
+    await state.transaction(async trx => {
+      const placed = await placeCall(trx, {
+        ...{ sid: 'CA-guest', project_id, account_sid: 'AC1', from_number: '+2342010000001' },
+        ...{ to_number: '+2348031234567', caller_id: null, number_id: 'num_1', application_id: null },
+        ...{ now_ms: systemClock.now(), request: '{}', conference_sid: told },
+      })
+      if (!('row' in placed)) throw new Error(JSON.stringify(placed))
+      const about = { sid: told, project_id, account_sid: 'AC1', friendly_name: 'hall', node_id: null }
+      await openConference(trx, about, systemClock.now())
+      const coming = { conference_sid: told, call_sid: 'CA-guest', project_id, label: null, coached_call_sid: null }
+      const how = { muted: 0, start_on_enter: 1, end_on_exit: 0, joined_at: null } as const
+      await expectParticipant(trx, { ...coming, ...how }, systemClock.now())
+    })
+    t.match(await join(1, 'hall'), { type: 'conference_joined', conference_sid: told }, 'a caller by name')
+    t.match(await join(2, 'garden'), { type: 'conference_joined', conference_sid: /^CF/ })
+    await written
+    const find = (name: string) => findRunningConference(state.db, project_id, name, systemClock.now())
+    t.match(await find('hall'), { sid: told, node_id: 'node_a' })
+    const garden = await join(3, 'garden')
+    t.match(await find('garden'), { sid: 'conference_sid' in garden ? garden.conference_sid : null })
+  })

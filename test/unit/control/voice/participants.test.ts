@@ -1,0 +1,82 @@
+import { iso } from '../../../../core/runtime/clock.ts'
+import { newId } from '../../../../core/runtime/ids.ts'
+import { addParticipant, callsOnTheirWay, openConference } from '../../../../core/state/calls/conferences.ts'
+import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
+import { standingClock } from '../../../support/clock.ts'
+import { controlPlane } from '../../../support/control-plane.ts'
+import t from '../../../support/harness/index.ts'
+
+// Who is added to a conference by its name, while a node begins a conference of that name.
+
+const w = await controlPlane(t, { clock: standingClock() })
+const { state, clock, demo } = w
+const { project_id, account_sid } = demo
+await state.db.updateTable('voice_account').set({ voice_api: 'extended' }).execute()
+await putSandboxCarrier(state, { machine_id: 'mac_1', host: '127.0.0.1', port: 5999, now: iso(clock.now()) })
+
+const FORM = { From: demo.numbers[0] ?? '', To: '+2348030000001' }
+const add = (name: string, more: object = {}) =>
+  w.voice('POST', `/Conferences/${name}/Participants.json`, { ...FORM, ...more })
+
+/** A node begins a conference. */
+async function begin(friendly_name: string): Promise<string> {
+  const sid = newId.conference()
+  const about = { sid, project_id, account_sid, friendly_name, node_id: 'node_1' }
+  await state.transaction(trx => openConference(trx, about, clock.now()))
+  return sid
+}
+
+t.test('a call that joins another conference the moment it is placed is not on its way any more', async t => {
+  const room = await begin('board')
+  let joined = 0
+  /** The node, which sees a call when it is committed, and whose call joins at once. */
+  const joinPlaced = async (): Promise<void> => {
+    const calls = await state.db.selectFrom('call').select('sid').execute()
+    const here = await state.db
+      .selectFrom('conference_participant')
+      .select('call_sid')
+      .where('joined_at', 'is not', null)
+      .execute()
+    for (const { sid: call_sid } of calls) {
+      if (here.some(one => one.call_sid === call_sid)) continue
+      joined++
+      const about = { conference_sid: room, call_sid, project_id, label: null, coached_call_sid: null }
+      const how = { muted: 0, start_on_enter: 1, end_on_exit: 0, joined_at: iso(clock.now()) } as const
+      await transaction(trx => addParticipant(trx, { ...about, ...how }, clock.now()))
+    }
+  }
+  const { transaction } = state
+  const between: typeof transaction = async work => {
+    await joinPlaced()
+    return transaction(work)
+  }
+  Object.assign(state, { transaction: between })
+  t.teardown(() => Object.assign(state, { transaction }))
+  const { status } = await add('elsewhere')
+  t.equal(status, 201)
+  await joinPlaced()
+  t.equal(joined, 1)
+  t.same(await callsOnTheirWay(state.db as never, project_id, 'elsewhere'), [])
+})
+
+t.test('a conference that a node has begun and nobody is in yet is the one that the answer names', async t => {
+  const sid = await begin('hall')
+  t.match(await add('hall'), { status: 201, body: { conference_sid: sid } })
+  const [first, second] = await Promise.all([add('new'), add('new')])
+  t.match(first, { status: 201, body: { conference_sid: /^CF/ } })
+  t.equal(second.body.conference_sid, first.body.conference_sid, 'two at once begin one conference')
+})
+
+t.test('a refused call begins no conference', async t => {
+  t.match(await add('void', { To: 'nobody' }), { status: 400, body: { code: 21211 } })
+  t.match(await add('void', { Label: 'a/b' }), { status: 400, body: { code: 16024 } })
+  t.same(await state.db.selectFrom('conference').select('sid').where('friendly_name', '=', 'void').execute(), [])
+})
+
+t.test('a repeated request gets the participant of its first one', async t => {
+  const headers = { 'Idempotency-Key': newId.uuid() }
+  const post = () => w.voice('POST', '/Conferences/twice/Participants.json', FORM, headers)
+  const first = await post()
+  t.same((await post()).body, first.body)
+  t.match(first, { status: 201 })
+})

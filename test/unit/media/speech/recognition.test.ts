@@ -1,0 +1,93 @@
+import type { Clock } from '../../../../core/runtime/clock.ts'
+import type { AudioLine } from '../../../../media/relay/types.ts'
+import { Recognition, type RecognizeRequest } from '../../../../media/speech/recognition.ts'
+import { RATE_HZ } from '../../../../media/speech/recognizer.ts'
+import t from '../../../support/harness/index.ts'
+
+const CHUNK_MS = 20
+const LOOK_MS = 100
+
+/** A recognition at a clock that the test moves, and what its engine gets: `s` is a frame of speech, `.` of silence. */
+function listening() {
+  let now_ms = 0
+  let look = (): void => undefined
+  const clock: Clock = {
+    now: () => now_ms,
+    monotonic_ms: () => now_ms,
+    after: () => ({ cancel: () => undefined }),
+    every(_period_ms, run) {
+      look = run
+      return { cancel: () => undefined }
+    },
+  }
+  let frames = ''
+  const recognition = new Recognition({
+    request: { leg_id: 'leg', engine: 'test', tracks: 'inbound' } as unknown as RecognizeRequest,
+    stream: { closed: false, tap: () => undefined, untap: () => undefined } as unknown as AudioLine,
+    tap_prefix: 'tap-',
+    recognizer: {
+      open: () => ({
+        audio: (_track, samples) => {
+          frames += samples.some(sample => sample !== 0) ? 's' : '.'
+        },
+        stop: () => undefined,
+      }),
+    },
+    clock,
+    ...{ started: () => undefined, heard: () => undefined, ended: () => undefined },
+  })
+  let offset_ms = 0
+  const speaks = (ms: number): void => {
+    for (let done = 0; done < ms; done += CHUNK_MS) {
+      const samples = new Int16Array((RATE_HZ * CHUNK_MS) / 1000).fill(1000)
+      recognition.onTap({ type: 'tap', tap_id: 'tap-i', samples, offset_ms } as Parameters<typeof recognition.onTap>[0])
+      offset_ms += CHUNK_MS
+    }
+  }
+  return {
+    speaks,
+    passes(ms: number): void {
+      now_ms += ms
+    },
+    look: () => look(),
+    frames: () => frames,
+  }
+}
+
+t.test('speech that waited while the process stood still is not split by silence', async t => {
+  const one = listening()
+  const lasts = (looks: number): void => {
+    for (let at = 0; at < looks; at++) {
+      one.passes(LOOK_MS)
+      one.speaks(LOOK_MS)
+      one.look()
+    }
+  }
+  lasts(5)
+  one.passes(2000)
+  // Timers that fell due come first.
+  one.look()
+  one.speaks(2000)
+  lasts(10)
+  t.equal(one.frames(), 's'.repeat(3500 / CHUNK_MS))
+})
+
+t.test('silence fills what a silent peer does not send, but for the time that packets may take', async t => {
+  const one = listening()
+  one.passes(1000)
+  one.speaks(1000)
+  for (let at = 0; at < 19; at++) {
+    one.passes(LOOK_MS)
+    one.look()
+  }
+  t.equal(one.frames(), 's'.repeat(1000 / CHUNK_MS) + '.'.repeat((1900 - 300) / CHUNK_MS))
+})
+
+t.test('a process whose every look is late still ends an utterance', async t => {
+  const one = listening()
+  for (let at = 0; at < 5; at++) {
+    one.passes(1000)
+    one.look()
+  }
+  t.equal(one.frames(), '.'.repeat((4000 - 200) / CHUNK_MS))
+})
