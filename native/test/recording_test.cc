@@ -293,6 +293,54 @@ void stalls() {
   rmdir(dir.c_str());
 }
 
+/** Records the same sound on both channels. The network holds up the first packet of the left one by 40 ms. The sender
+ * captured it `before_ms` before the recording began; the writer comes every `period_ms`. */
+std::vector<int16_t> with_late_start(const std::string& file, int before_ms, int period_ms) {
+  RecordConfig c;
+  c.id = "late";
+  c.file = file;
+  c.channels = 2;
+  Recording r(c, std::make_shared<ChunkPool>());
+  r.set_channel(1, 1);
+  RecordDesk desk;
+  const uint64_t start = 3'000'000;
+  const auto at = [&](int ms) { return start + static_cast<uint64_t>(ms) * 1000; };
+  r.writer_open(start);
+  const auto send = [&](int track, int n, int ms) {
+    uint8_t payload[160];
+    std::memset(payload, g711().to_ulaw[1000 + 100 * n], sizeof payload);
+    const auto seq = static_cast<uint16_t>(65'530 + n);
+    r.packet_audio(track, 1, seq, static_cast<uint32_t>(n * 160), 8000, CodecId::pcmu, payload, 160, at(ms));
+  };
+  for (int ms = 0; ms < 3000; ms += 20) {
+    const int n = (ms + before_ms) / 20;
+    if (ms == 40 - before_ms) send(0, 0, ms);
+    if (n > 0) send(0, n, ms);
+    send(1, n, ms);
+    if (ms % period_ms == 0) r.writer_advance(desk, at(ms));
+  }
+  r.packet_end(RecordEnd::stopped, at(3000));
+  r.writer_advance(desk, at(3000));
+  Event e;
+  r.writer_finish(e);
+  const auto samples = samples_of(file);
+  std::remove(file.c_str());
+  return samples;
+}
+
+void late_starts() {
+  const std::string dir = folder();
+  for (const int before_ms : {0, 20})
+    for (const int period_ms : {20, 1000}) {
+      const auto pcm = with_late_start(dir + "/late.wav", before_ms, period_ms);
+      bool same = pcm.size() == size_t{3} * 8000 * 2;
+      for (size_t i = 0; same && i < pcm.size(); i += 2) same = pcm[i] == pcm[i + 1] && pcm[i] != 0;
+      check::ok(same, "a late first packet shifts no channel and costs no sound (begun " + std::to_string(before_ms) +
+                          " ms before the recording, a writer every " + std::to_string(period_ms) + " ms)");
+    }
+  rmdir(dir.c_str());
+}
+
 }  // namespace
 
 void recording_tests() {
@@ -300,4 +348,5 @@ void recording_tests() {
   ends();
   recorded_pauses();
   stalls();
+  late_starts();
 }

@@ -165,9 +165,23 @@ void Recording::take(RecordDesk& desk, const uint8_t* record, size_t size) {
   }
 }
 
+/** Places a packet by its arrival. The network may have held it up: then a packet that waits behind it came earlier
+ * than their timestamps say, and tells when this one was due. */
 void Recording::rebase(Track& t, const Packet& p) {
+  const int64_t arrived = position(p.at_us);
+  int64_t due = arrived;
+  for (const auto& [q, payload] : t.pending) {
+    if (q.order <= p.order || q.clock_rate != p.clock_rate) continue;
+    // The writer may come late. The same packets decide then.
+    if (q.at_us > p.at_us + kReorderUs) break;
+    const int64_t after = int64_t{static_cast<int32_t>(q.ts - p.ts)} * config_.rate_hz / p.clock_rate;
+    const int64_t told = position(q.at_us) - after;
+    // Timestamps that jump tell nothing.
+    if (told >= arrived - config_.rate_hz / 2) due = std::min(due, told);
+  }
   t.base_ts = p.ts;
-  t.base = std::max(position(p.at_us), t.next);
+  // Sound from before the beginning of the file is cut off.
+  t.base = t.next ? std::max(due, t.next) : due;
   t.based = true;
   t.least_late = INT64_MAX;
   t.window_us = p.at_us;

@@ -94,6 +94,8 @@ class Worker {
 
   void run();
   void pause();
+  bool take_packets(int limit_ms);
+  bool catch_up();
   int take_ready(int timeout_ms);
   void take_completions();
   void fetch_ahead(int next);
@@ -128,6 +130,7 @@ class Worker {
   uint64_t drops_looked_us_ = 0;
   Socket frames_{nullptr, Which::packet_ring};
   uint64_t now_us_ = 0, woke_us_ = 0;
+  uint64_t wakes_us_ = 0;  // when the current wait ends at the latest
   double packets_per_us_ = 0;
   RealtimePriority priority_;
   std::atomic<bool> rings_{false};

@@ -24,6 +24,11 @@ constexpr int kAhead = 8;
 constexpr int kFramesAhead = kAhead + 4;
 /** The number of frames to handle before sending the resulting packets. Uring's queue has room for them. */
 constexpr unsigned kFramesAtOnce = 64;
+/** A thread whose timers come this long after it woke, or should have woken, has stood still. Timers conclude from
+ * nothing shorter than a tick. */
+constexpr uint64_t kStoodUs = 10'000;
+/** The most packets of a socket to read from epoll before the timers that are late. */
+constexpr int kCatchUp = 16;
 }  // namespace
 
 bool Worker::read(Socket& s, uint64_t now_us) {
@@ -56,6 +61,8 @@ bool Worker::read(Socket& s, uint64_t now_us) {
 int Worker::take_ready(int timeout_ms) {
   epoll_event ready[512];
   const int n = epoll_wait(epoll_fd_, ready, 512, timeout_ms);
+  // SIGCONT interrupts the wait (signal(7)); packets may have come since the process was stopped.
+  if (n < 0 && timeout_ms > 0) return take_ready(0);
   if (!commands_.empty()) {
     // Run earlier commands before the packets. They may close sockets, so poll again.
     commands_.run_all();
@@ -127,7 +134,7 @@ void Worker::take_completions() {
     }
     ring_->submit();
     ring_->give_back();
-    if (n == 0 && !ring_->unfinished()) break;
+    if (n == 0 && !ring_->unfinished() && !ring_->ahead(0)) break;
   }
 }
 
@@ -208,6 +215,40 @@ void Worker::pause() {
   now_us_ = until;
 }
 
+/** Waits at most `limit_ms` for packets or commands, and handles those that have come. False when epoll reported no
+ * socket: a socket that it reports may hold more packets. */
+bool Worker::take_packets(int limit_ms) {
+  if (!ring_) {
+    const bool any = take_ready(limit_ms) > 0;
+    take_frames();
+    woke_us_ = now_us_;
+    return any;
+  }
+  if (!epoll_watched_) {
+    ring_->poll_once(epoll_fd_, tag_of(Tag::epoll, 0, 0));
+    epoll_watched_ = true;
+  }
+  ring_->submit(static_cast<uint64_t>(limit_ms) * 1000);
+  commands_.run_all();
+  if (stopping_) return false;
+  woke_us_ = now_us_ = mono_us();
+  take_completions();
+  bool any = false;
+  if (!epoll_watched_) {
+    any = take_ready(0) > 0;
+    ring_->submit();
+  }
+  take_frames();
+  return any;
+}
+
+/** Takes the packets that came while this thread stood still. Timers conclude from the absence of packets: a key whose
+ * packets wait in the socket would end, and end again when they are read. False when the thread is to stop. */
+bool Worker::catch_up() {
+  for (int n = 0; n < kCatchUp && take_packets(0); ++n) continue;
+  return !stopping_;
+}
+
 void Worker::run() {
   const std::string name = "media-" + std::to_string(index_);
   pthread_setname_np(pthread_self(), name.c_str());
@@ -223,37 +264,22 @@ void Worker::run() {
   running_ = true;
   running_.notify_one();
   wheel_.start(woke_us_);
+  wakes_us_ = woke_us_;
   for (;;) {
     commands_.run_all();
     if (stopping_) break;
     now_us_ = mono_us();
     priority_.look(now_us_);
+    if (now_us_ > std::min(woke_us_, wakes_us_) + kStoodUs && !catch_up()) break;
     wheel_.advance(now_us_);
     if (ring_) ring_->submit();
     pause();
     const uint64_t before = counters_.packets_received, last_us = woke_us_;
     watch_frames(!frames_flow_);
     const int limit_ms = commands_.empty() && !frames_flow_ ? wheel_.wait_ms(now_us_, 1000) : 0;
-    if (!ring_) {
-      take_ready(limit_ms);
-      take_frames();
-      woke_us_ = now_us_;
-    } else {
-      if (!epoll_watched_) {
-        ring_->poll_once(epoll_fd_, tag_of(Tag::epoll, 0, 0));
-        epoll_watched_ = true;
-      }
-      ring_->submit(static_cast<uint64_t>(limit_ms) * 1000);
-      commands_.run_all();
-      if (stopping_) break;
-      woke_us_ = now_us_ = mono_us();
-      take_completions();
-      if (!epoll_watched_) {
-        take_ready(0);
-        ring_->submit();
-      }
-      take_frames();
-    }
+    wakes_us_ = now_us_ + static_cast<uint64_t>(limit_ms) * 1000;
+    take_packets(limit_ms);
+    if (stopping_) break;
     ++counters_.wakeups;
     const double span = static_cast<double>(std::max<uint64_t>(woke_us_ - last_us, 1));
     const double rate = static_cast<double>(counters_.packets_received - before) / span;
