@@ -21,32 +21,37 @@ const STARTED_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now()
 const STOOD_STILL_MS = 100
 
 /**
+ * Starts a timer of Node.js by `start`. When it is late, `run` waits until the sockets have been read: Node.js runs due
+ * timers, then reads sockets, then runs immediates.
+ */
+function timed(start: (fire: () => void, ms: number) => NodeJS.Timeout, ms: number, run: () => void): Timer {
+  let due_ms = performance.now() + ms
+  let read: NodeJS.Immediate | undefined
+  const fire = (): void => {
+    const now_ms = performance.now()
+    const late = now_ms > due_ms + STOOD_STILL_MS
+    due_ms = now_ms + ms
+    if (late) read = setImmediate(run).unref()
+    else run()
+  }
+  const timer = start(fire, ms).unref()
+  return {
+    cancel() {
+      clearTimeout(timer)
+      if (read) clearImmediate(read)
+    },
+  }
+}
+
+/**
  * The machine's clock. Its timers do not keep a process alive. After the process stood still, what has arrived on its
  * sockets comes before timers that fell due: the answer that a timer waits for may be among it.
  */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic_ms: () => STARTED_MS + performance.now(),
-  after(delay_ms, run) {
-    const late_ms = performance.now() + delay_ms + STOOD_STILL_MS
-    let read: NodeJS.Immediate | undefined
-    // Node.js runs due timers, then reads sockets, then runs immediates.
-    const fire = (): void => {
-      if (performance.now() < late_ms) run()
-      else read = setImmediate(run).unref()
-    }
-    const timer = setTimeout(fire, delay_ms).unref()
-    return {
-      cancel() {
-        clearTimeout(timer)
-        if (read) clearImmediate(read)
-      },
-    }
-  },
-  every(period_ms, run) {
-    const timer = setInterval(run, period_ms).unref()
-    return { cancel: () => clearInterval(timer) }
-  },
+  after: (delay_ms, run) => timed(setTimeout, delay_ms, run),
+  every: (period_ms, run) => timed(setInterval, period_ms, run),
 }
 
 let last_ms = Number.NaN

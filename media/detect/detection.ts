@@ -1,10 +1,10 @@
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { EngineEvent, Stream } from '../../native/index.ts'
 import { AnsweringMachineDetector, type DetectionSettings, type MachineVerdict } from './answering-machine.ts'
+import { LOOK_MS, MissingAudio } from './missing-audio.ts'
 
 const RATE_HZ = 8000
 const FRAME_MS = 20
-const LOOK_MS = 100
 
 /**
  * Runs a detector on what a stream receives. Missing audio counts as silence, so there is always a verdict.
@@ -12,13 +12,10 @@ const LOOK_MS = 100
 export class Detection {
   readonly #stream: Stream
   readonly #tap_id: string
-  readonly #clock: Clock
   readonly #detector: AnsweringMachineDetector
   readonly #onVerdict: (verdict: MachineVerdict) => void
-  readonly #began_ms: number
+  readonly #missing: MissingAudio
   readonly #timer: Timer
-  /** Milliseconds of audio that the detector has received. */
-  #fed_ms = 0
   #over = false
 
   constructor(
@@ -30,10 +27,9 @@ export class Detection {
   ) {
     this.#stream = stream
     this.#tap_id = tap_id
-    this.#clock = clock
     this.#detector = new AnsweringMachineDetector(settings)
     this.#onVerdict = onVerdict
-    this.#began_ms = clock.monotonic_ms()
+    this.#missing = new MissingAudio(clock)
     this.#timer = clock.every(LOOK_MS, () => this.#fillGap())
     stream.tap({ tap_id, what: 'received', rate_hz: RATE_HZ, chunk_ms: FRAME_MS })
   }
@@ -43,7 +39,7 @@ export class Detection {
     if (this.#over) return true
     const size = (RATE_HZ * FRAME_MS) / 1000
     for (let at = 0; at + size <= event.samples.length && !this.#over; at += size) {
-      this.#fed_ms += FRAME_MS
+      this.#missing.fed(FRAME_MS)
       this.#take(this.#detector.frame(event.samples.subarray(at, at + size)))
     }
     return true
@@ -56,12 +52,11 @@ export class Detection {
     if (!this.#stream.closed) this.#stream.untap(this.#tap_id)
   }
 
-  /** Feeds silence for a peer that sends no packets in pauses. A lag beyond what jitter explains counts as silence. */
+  /** Feeds silence for a peer that sends no packets in pauses. */
   #fillGap(): void {
-    const missing_ms = this.#clock.monotonic_ms() - this.#began_ms - this.#fed_ms
-    if (missing_ms < 500) return
-    const silent_ms = Math.floor((missing_ms - 300) / FRAME_MS) * FRAME_MS
-    this.#fed_ms += silent_ms
+    const silent_ms = this.#missing.look(FRAME_MS)
+    if (silent_ms === 0) return
+    this.#missing.fed(silent_ms)
     this.#take(this.#detector.silence(silent_ms))
   }
 

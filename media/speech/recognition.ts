@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { EngineEvent } from '../../native/index.ts'
+import { LOOK_MS, MissingAudio } from '../detect/missing-audio.ts'
 import type { EventFields, MethodParams } from '../protocol/schema.ts'
 import type { AudioLine } from '../relay/types.ts'
 import { RATE_HZ, type RecognitionSession, type Recognizer, type Track } from './recognizer.ts'
@@ -18,13 +19,6 @@ interface RecognitionOptions {
 }
 
 const CHUNK_MS = 20
-const LOOK_MS = 100
-/**
- * Audio that lagged by more than LATE_MS at a look and has not come by the next one was never sent, because the peer is
- * silent. Silence fills all but the last JITTER_MS.
- */
-const LATE_MS = 400
-const JITTER_MS = 200
 
 /** Recognises what a leg says or hears, until it is stopped or the engine fails. */
 export class Recognition {
@@ -32,10 +26,8 @@ export class Recognition {
   readonly #taps = new Map<string, Track>()
   readonly #session: RecognitionSession
   readonly #timer: Timer
-  readonly #began_ms: number
-  /** Milliseconds of the inbound track that the engine has received. */
-  #fed_ms = 0
-  #looked_ms: number
+  /** Of the inbound track. */
+  readonly #missing: MissingAudio
   #over = false
 
   constructor(options: RecognitionOptions) {
@@ -44,8 +36,7 @@ export class Recognition {
     const { leg_id, engine, noise_suppression, tracks, ...settings } = request
     if (tracks !== 'outbound') this.#taps.set(`${tap_prefix}i`, 'inbound')
     if (tracks !== 'inbound') this.#taps.set(`${tap_prefix}o`, 'outbound')
-    this.#began_ms = options.clock.monotonic_ms()
-    this.#looked_ms = this.#began_ms
+    this.#missing = new MissingAudio(options.clock)
     this.#timer = options.clock.every(LOOK_MS, () => this.#fillGap())
     this.#session = options.recognizer.open(
       { ...settings, tracks: [...this.#taps.values()] },
@@ -73,22 +64,16 @@ export class Recognition {
   }
 
   #audio(track: Track, samples: Int16Array, offset_ms: number): void {
-    if (track === 'inbound') this.#fed_ms += (samples.length * 1000) / RATE_HZ
+    if (track === 'inbound') this.#missing.fed((samples.length * 1000) / RATE_HZ)
     this.#session.audio(track, samples, offset_ms)
   }
 
-  /**
-   * Feeds silence when the peer sends no packets, so that a pause still ends an utterance. After this process stood
-   * still, a look comes before the audio that arrived meanwhile. So it judges what was missing at the look before it.
-   */
+  /** Feeds silence when the peer sends no packets, so that a pause still ends an utterance. */
   #fillGap(): void {
     if (this.#over || this.#options.request.tracks === 'outbound') return
-    const missing_ms = this.#looked_ms - this.#began_ms - this.#fed_ms
-    this.#looked_ms = this.#options.clock.monotonic_ms()
-    if (missing_ms < LATE_MS) return
-    const frames = Math.floor((missing_ms - JITTER_MS) / CHUNK_MS)
-    for (let frame = 0; frame < frames && !this.#over; frame++)
-      this.#audio('inbound', new Int16Array((RATE_HZ * CHUNK_MS) / 1000), this.#fed_ms)
+    const silent_ms = this.#missing.look(CHUNK_MS)
+    for (let done_ms = 0; done_ms < silent_ms && !this.#over; done_ms += CHUNK_MS)
+      this.#audio('inbound', new Int16Array((RATE_HZ * CHUNK_MS) / 1000), this.#missing.fed_ms)
   }
 
   #end(fault: string | null): void {

@@ -33,4 +33,12 @@ t.test('after a process stood still, what arrived meanwhile comes before the tim
   standStill(200)
   await until('it came', () => came.includes('another answer'))
   t.same(came.slice(2), ['another answer'])
+
+  // A timer that repeats looks for what has come since it last ran.
+  const looks = systemClock.every(20, () => came.push('look'))
+  t.teardown(() => looks.cancel())
+  socket.send('the third answer')
+  standStill(200)
+  await until('it looks', () => came.includes('look'))
+  t.same(came.slice(3, 5), ['the third answer', 'look'])
 })

@@ -1,7 +1,7 @@
-import type { Clock } from '../../../../core/runtime/clock.ts'
 import type { AudioLine } from '../../../../media/relay/types.ts'
 import { Recognition, type RecognizeRequest } from '../../../../media/speech/recognition.ts'
 import { RATE_HZ } from '../../../../media/speech/recognizer.ts'
+import { handClock } from '../../../support/hand-clock.ts'
 import t from '../../../support/harness/index.ts'
 
 const CHUNK_MS = 20
@@ -9,17 +9,7 @@ const LOOK_MS = 100
 
 /** A recognition at a clock that the test moves, and what its engine gets: `s` is a frame of speech, `.` of silence. */
 function listening() {
-  let now_ms = 0
-  let look = (): void => undefined
-  const clock: Clock = {
-    now: () => now_ms,
-    monotonic_ms: () => now_ms,
-    after: () => ({ cancel: () => undefined }),
-    every(_period_ms, run) {
-      look = run
-      return { cancel: () => undefined }
-    },
-  }
+  const { clock, passes, fire } = handClock()
   let frames = ''
   const recognition = new Recognition({
     request: { leg_id: 'leg', engine: 'test', tracks: 'inbound' } as unknown as RecognizeRequest,
@@ -46,10 +36,8 @@ function listening() {
   }
   return {
     speaks,
-    passes(ms: number): void {
-      now_ms += ms
-    },
-    look: () => look(),
+    passes,
+    look: fire,
     frames: () => frames,
   }
 }
