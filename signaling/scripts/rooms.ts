@@ -90,7 +90,7 @@ export class Rooms {
       })
       .catch(err => {
         // Callers meet on their machine at least.
-        log.warn({ err, conference: name }, 'the machine of a conference could not be looked up')
+        log.warn({ err, conference: name }, 'a conference could not be claimed')
         return { keeper: null, sid: room.sid }
       })
       .then(({ keeper, sid }) => {

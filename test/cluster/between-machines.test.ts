@@ -8,6 +8,7 @@ import { loadConfig } from '../../core/runtime/config.ts'
 import { createLog } from '../../core/runtime/log.ts'
 import { acmeAuthority } from '../support/acme-authority.ts'
 import { tone } from '../support/audio.ts'
+import { sidOf } from '../support/busy.ts'
 import { ConnectedPhone } from '../support/connected-phone.ts'
 import t from '../support/harness/index.ts'
 import { digestAnswer, openPhone } from '../support/phone.ts'
@@ -113,13 +114,7 @@ t.test('what crosses machines', async t => {
     documents.set(from, `<Response>${verbs}</Response>`)
     const line = await phone.dial(`sip:${number}@${w.sip.host}:${w.sip.port}`, { from })
     await line.answered()
-    // A call that a machine was too busy to decide has a row of this number, too.
-    const row = db
-      .selectFrom('call')
-      .select('sid')
-      .where('sip_call_id', '=', line.call?.call_id ?? '')
-    const sid = await until('the row of the call', async () => (await row.executeTakeFirst())?.sid)
-    return { line, sid }
+    return { line, sid: await sidOf(db, line) }
   }
   const hears = async (line: Line, hz: number): Promise<void> => {
     line.rtp.received.length = 0

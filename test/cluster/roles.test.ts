@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { reply } from '../conformance/edge/peer.ts'
 import { tone } from '../support/audio.ts'
+import { sidOf } from '../support/busy.ts'
 import { runCommand } from '../support/command-line.ts'
 import { ConnectedPhone } from '../support/connected-phone.ts'
 import t from '../support/harness/index.ts'
@@ -9,7 +10,7 @@ import { linkedAt } from '../support/ports.ts'
 import { postgresDatabase } from '../support/postgres.ts'
 import { recordsSound } from '../support/recordings.ts'
 import { requested } from '../support/requested.ts'
-import { type Line, openSoftphone } from '../support/softphone.ts'
+import { openSoftphone } from '../support/softphone.ts'
 import { PATIENCE_MS, until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { type World, world } from '../support/world.ts'
@@ -41,14 +42,6 @@ t.test('an edge, a machine for calls and a machine for the APIs are one platform
   await control.routeToApplication(application, `${web.url}/voice`)
   await control.addTrunk(desk.address, { targets: [target] })
   const dial = (called: string) => desk.dial(`sip:${called}@${edge.sip.host}:${edge.sip.port}`, { from: own })
-  // The newest row may be that of a call that a machine was too busy to decide.
-  const sidOf = async ({ call }: Line): Promise<string> => {
-    const rows = db
-      .selectFrom('call')
-      .select('sid')
-      .where('sip_call_id', '=', call?.call_id ?? '')
-    return (await rows.executeTakeFirstOrThrow()).sid
-  }
   const nobody = () =>
     until(
       'all calls have ended',
@@ -100,7 +93,7 @@ t.test('an edge, a machine for calls and a machine for the APIs are one platform
     far.hum(880)
     await Promise.all([near.hears(880), far.hears(440)])
     t.match(far.header('contact') ?? '', `${edge.sip.host}:${edge.sip.port}`, 'the called side sees the edge')
-    const sid = await sidOf(near)
+    const sid = await sidOf(db, near)
     await edge.kill('edge')
     for (const line of [near, far]) line.rtp.received.length = 0
     await Promise.all([near.hears(880), far.hears(440)])
@@ -156,7 +149,7 @@ t.test('an edge, a machine for calls and a machine for the APIs are one platform
   t.test('the machine with the APIs reads what the call has left elsewhere', async t => {
     const line = await dial(application)
     await line.answered()
-    const sid = await sidOf(line)
+    const sid = await sidOf(db, line)
     const recording = await until('the recording runs', async () => {
       const row = db.selectFrom('recording').select('sid').where('call_sid', '=', sid)
       return (await row.executeTakeFirst())?.sid

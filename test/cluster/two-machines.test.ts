@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DRACHTIO_PROGRAM } from '../../bench/drachtio-server.ts'
 import { wrongClock } from '../../bench/wrong-clock.ts'
 import { LOST_AFTER_MS } from '../../core/state/nodes/nodes.ts'
+import { sidOf } from '../support/busy.ts'
 import { runCommand } from '../support/command-line.ts'
 import t from '../support/harness/index.ts'
 import { linkedAt } from '../support/ports.ts'
@@ -69,15 +70,9 @@ t.test('two machines on one PostgreSQL', async t => {
     await near.answered()
     near.hum(440)
     far.hum(880)
-    // A call that a machine was too busy to decide has a row, too, which may be the newest one.
-    const row = db
-      .selectFrom('call')
-      .select(['sid', 'answered_at'])
-      .where('sip_call_id', '=', near.call?.call_id ?? '')
-    const sid = await until('the answer is written', async () => {
-      const written = await row.executeTakeFirst()
-      return written?.answered_at ? written.sid : undefined
-    })
+    const sid = await sidOf(db, near)
+    const row = db.selectFrom('call').select('answered_at').where('sid', '=', sid)
+    await until('the answer is written', async () => (await row.executeTakeFirstOrThrow()).answered_at !== null)
     return { near, far, sid }
   }
   type Talk = Awaited<ReturnType<typeof callBy>>

@@ -4,16 +4,16 @@ import type { TlsOptions } from '../../core/runtime/certificate.ts'
 import { systemClock } from '../../core/runtime/clock.ts'
 import { createHttpClient } from '../../core/runtime/http/index.ts'
 import { createLog } from '../../core/runtime/log.ts'
-import type { SipMessage } from '../../signaling/edge/sip/message.ts'
 import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import type { IncomingRequest } from '../../signaling/edge/useragent/message-parts.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { Stir } from '../../signaling/trunks/stir.ts'
 import { testTls } from '../conformance/edge/test-tls.ts'
 import { openAgent, place, sdpOf } from '../support/agents.ts'
+import { callUntilDecided } from '../support/busy.ts'
 import { onEmbedded } from '../support/edges.ts'
 import t, { type Test } from '../support/harness/index.ts'
-import { busyFor, digestAnswer } from '../support/phone.ts'
+import { digestAnswer } from '../support/phone.ts'
 import { rated } from '../support/rated.ts'
 import { authority } from '../support/stir.ts'
 import { until } from '../support/wait.ts'
@@ -352,17 +352,10 @@ async function openRegistrar(t: Test, tls?: TlsOptions) {
     invites,
     /** Calls us, and calls again while the platform is too busy to decide. */
     calls(uri: string, facts: { to: string; from: string; headers: Readonly<Record<string, string>> }) {
-      let call: UserAgentCall
-      const failed = (response: SipMessage | undefined): void => {
-        const said = (name: string): string => response?.get(name) ?? ''
-        const again_ms = busyFor(response?.status ?? 0, said('reason'), said('retry-after'))
-        if (again_ms !== null) setTimeout(place, again_ms)
-      }
-      const place = (): void => {
-        call = ua.call(uri, { ...facts, body: sdpOf(REGISTRAR), events: { failed } })
-      }
-      place()
-      return { hangUp: () => call.hangUp() }
+      let current = callUntilDecided(ua, uri, { ...facts, body: sdpOf(REGISTRAR) }, call => {
+        current = call
+      })
+      return { hangUp: () => current.hangUp() }
     },
     port: ua.port(tls ? 'tls' : 'udp'),
     bound: (): ReadonlySet<string> => bindings,

@@ -2,8 +2,8 @@ import { SessionState } from 'sip.js'
 import { makeClientCredential } from '../../core/runtime/client-token.ts'
 import { strongestHz, tone } from '../support/audio.ts'
 import { openSoftphone, reached } from '../support/browser.ts'
+import { decidedCdrs } from '../support/busy.ts'
 import t from '../support/harness/index.ts'
-import { wasDecided } from '../support/phone.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
@@ -29,10 +29,7 @@ t.test('browser legs', async t => {
       return media.packets - before > 20 && strongestHz(media.audio(before + 10)) === 700
     })
     await session.bye()
-    const call = await until('the call has ended', async () => {
-      const found = await w.state.db.selectFrom('cdr').selectAll().where('project_id', '=', w.project_id).execute()
-      return found.find(wasDecided)
-    })
+    const call = await until('the call has ended', async () => (await decidedCdrs(w))[0])
     t.match(call, { status: 'completed', ended_by: 'caller' })
     t.match(JSON.parse(call.media ?? '{}'), {
       a: { secured: true, codec: 'PCMU' },
@@ -82,9 +79,8 @@ t.test('browser legs', async t => {
     await invitation.bye()
     await reached(session, SessionState.Terminated)
     const rows = await until('both calls have a CDR', async () => {
-      const found = await w.state.db.selectFrom('cdr').selectAll().where('project_id', '=', w.project_id).execute()
-      const decided = found.filter(wasDecided)
-      return decided.length >= 3 && decided
+      const found = await decidedCdrs(w)
+      return found.length >= 3 && found
     })
     t.same(rows.map(row => row.origin).sort(), ['client', 'dial', 'trunk'])
   })

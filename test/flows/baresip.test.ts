@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
 import { strongestHz } from '../support/audio.ts'
 import { baresip } from '../support/baresip.ts'
+import { decidedCdrs } from '../support/busy.ts'
 import t, { type Test } from '../support/harness/index.ts'
-import { wasDecided } from '../support/phone.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { openSoftphone } from '../support/softphone.ts'
 import { until } from '../support/wait.ts'
@@ -41,13 +41,7 @@ async function throughTrunk(t: Test, w: World): Promise<void> {
   await desk.says(/Call established/)
   await Promise.all([phone, desk].map(one => one.plays(4000)))
 
-  const [atPhone, cdr] = [
-    await phone.heard(),
-    async () => {
-      const found = await w.state.db.selectFrom('cdr').selectAll().where('project_id', '=', w.project_id).execute()
-      return found.find(wasDecided)
-    },
-  ]
+  const [atPhone, cdr] = [await phone.heard(), async () => (await decidedCdrs(w))[0]]
   const record = await until('the CDR', cdr)
   const atDesk = await desk.heard()
   t.equal(strongestHz(atPhone.subarray(8000)), 900, 'the phone hears the desk')

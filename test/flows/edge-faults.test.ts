@@ -1,8 +1,9 @@
 import { readdirSync, readlinkSync } from 'node:fs'
-import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
+import type { CallEvents, UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
+import { callUntilDecided } from '../support/busy.ts'
 import t, { type Test } from '../support/harness/index.ts'
-import { busyFor, openPhone } from '../support/phone.ts'
+import { openPhone } from '../support/phone.ts'
 import { UNHEARD_PORT } from '../support/ports.ts'
 import { audioSdp } from '../support/sip-steps.ts'
 import { TRACEABLE } from '../support/tracing.ts'
@@ -63,26 +64,19 @@ t.test('strangers and killed processes during a trunk’s calls', async t => {
   /** Places a call, and places it again while the platform is too busy to decide. */
   const place = (called: string, over: 'udp' | 'tcp' = 'udp'): Far => {
     const uri = `sip:${called}@${w.sip.host}:${w.sip.port}${over === 'tcp' ? ';transport=tcp' : ''}`
-    const call = (): UserAgentCall =>
-      peer.call(uri, {
-        from: `<sip:${w.numbers[1]}@${PEER}>`,
-        body: sdp(PEER),
-        events: {
-          failed: response => {
-            const said = (name: string): string => response?.get(name) ?? ''
-            const again_ms = busyFor(response?.status ?? 0, said('reason'), said('retry-after'))
-            if (again_ms === null) far.end = `${response?.status}`
-            else
-              setTimeout(() => {
-                far.call = call()
-              }, again_ms)
-          },
-          ended: why => {
-            far.end = why
-          },
-        },
-      })
-    const far: Far = { end: '', call: call() }
+    const events: CallEvents = {
+      failed: response => {
+        far.end = `${response?.status}`
+      },
+      ended: why => {
+        far.end = why
+      },
+    }
+    const options = { from: `<sip:${w.numbers[1]}@${PEER}>`, body: sdp(PEER), events }
+    const call = callUntilDecided(peer, uri, options, next => {
+      far.call = next
+    })
+    const far: Far = { end: '', call }
     return far
   }
   await w.addTrunk(PEER, {

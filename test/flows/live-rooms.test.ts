@@ -262,7 +262,7 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     )
 
     const agent = await callOut(room('pair', `statusCallback="${url}/pair" statusCallbackEvent="end"`))
-    // Who is added to a conference that the API does not know yet begins another one.
+    // The API begins a second conference of this name when it does not know the first one yet.
     await inRoom(agent.sid)
     const first = await adds('pair', { endConferenceOnExit: true })
     const second = await adds('pair')

@@ -50,7 +50,7 @@ t.test('the management API of a running platform', async t => {
     await inForce()
     const { apply: before } = await trunk()
     const pid = w.pid('signaling')
-    // It stands still while it is not its turn to write, or nobody could.
+    // The test holds the write lock here. A process that stops while it holds that lock keeps all others from writing.
     await w.state.transaction(async () => process.kill(pid, 'SIGSTOP'))
     t.teardown(() => process.kill(pid, 'SIGCONT'))
     const { body } = await write('PATCH', '', { ...settings, name: 'Written while it stood still' })

@@ -1,7 +1,7 @@
 import { strongestHz } from '../support/audio.ts'
 import { baresip } from '../support/baresip.ts'
+import { decidedCdrs } from '../support/busy.ts'
 import t from '../support/harness/index.ts'
-import { wasDecided } from '../support/phone.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
 
@@ -43,13 +43,7 @@ t.test('one baresip calls another with SRTP on both legs, and they hear each oth
   for (const { secured, srtp_dropped } of stats) t.match({ secured, srtp_dropped }, { secured: true, srtp_dropped: 0 })
   await Promise.all([phone, desk].map(one => one.plays(4000)))
 
-  const [atPhone, cdr] = [
-    await phone.heard(),
-    async () => {
-      const found = await w.state.db.selectFrom('cdr').selectAll().where('project_id', '=', w.project_id).execute()
-      return found.find(wasDecided)
-    },
-  ]
+  const [atPhone, cdr] = [await phone.heard(), async () => (await decidedCdrs(w))[0]]
   t.match(await until('the CDR', cdr), { status: 'completed', ended_by: 'caller', trunk_id })
   const atDesk = await desk.heard()
   t.equal(strongestHz(atPhone.subarray(8000)), 900, 'the phone hears the desk')

@@ -4,6 +4,7 @@ import { bootstrap } from '../../bin/bootstrap.ts'
 import { loadConfig } from '../../core/runtime/config.ts'
 import { openState } from '../../core/state/index.ts'
 import { readWavFile, strongestHz } from '../support/audio.ts'
+import { sidOf } from '../support/busy.ts'
 import { runCommand } from '../support/command-line.ts'
 import t from '../support/harness/index.ts'
 import { breakable } from '../support/postgres.ts'
@@ -110,12 +111,7 @@ t.test('a platform on PostgreSQL', async t => {
       await line.answered()
       line.hum(700)
       await line.hears(440)
-      // A call that the platform was too busy to decide has a row, too, which may be the newest one.
-      const rows = db
-        .selectFrom('call')
-        .select('sid')
-        .where('sip_call_id', '=', line.call?.call_id ?? '')
-      return { line, sid: (await rows.executeTakeFirstOrThrow()).sid }
+      return { line, sid: await sidOf(db, line) }
     }
     type Talk = Awaited<ReturnType<typeof call>>
     const hears = async ({ line }: Talk): Promise<void> => {

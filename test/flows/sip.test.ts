@@ -20,8 +20,9 @@ import {
   WORLD,
   waiting,
 } from '../support/b2bua-world.ts'
+import { wasDecided } from '../support/busy.ts'
 import t from '../support/harness/index.ts'
-import { digestAnswer, openPhone, wasDecided } from '../support/phone.ts'
+import { digestAnswer, openPhone } from '../support/phone.ts'
 import { recordsSound } from '../support/recordings.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
 import { sharedWorld } from '../support/shared-world.ts'

@@ -25,8 +25,8 @@ const pidsOf = ({ data_dir }: World): Map<string, number> =>
 const runs = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
 /**
- * Simulates a power loss. The supervisor is first, because it would restart the others. They are stopped before they
- * are killed: a process without a supervisor ends its calls in order, and leaves.
+ * Simulates a power loss. The supervisor is first, because it would restart the others. All stop before any is killed,
+ * because a process without a supervisor hangs its calls up and leaves.
  */
 async function losesPower(w: World): Promise<void> {
   const pids = [...pidsOf(w)].sort(([name]) => (name === 'supervisor' ? -1 : 1)).map(([, pid]) => pid)

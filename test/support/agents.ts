@@ -1,8 +1,9 @@
 import type { SipMessage } from '../../signaling/edge/sip/message.ts'
 import type { UserAgentCall } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
+import { againAfter } from './busy.ts'
 import type { Test } from './harness/index.ts'
-import { busyFor, digestAnswer } from './phone.ts'
+import { digestAnswer } from './phone.ts'
 import { UNHEARD_PORT } from './ports.ts'
 import { PATIENCE_MS } from './wait.ts'
 
@@ -79,8 +80,7 @@ export async function place(agent: Agent, uri: string, options: PlaceOptions): P
   const deadline_ms = performance.now() + PATIENCE_MS
   for (let attempt = 1; ; attempt++) {
     const placed = await placeOnce(agent, uri, options, attempt)
-    const { response } = placed
-    const again_ms = busyFor(placed.status, response?.get('reason') ?? '', response?.get('retry-after') ?? '')
+    const again_ms = againAfter(placed.response)
     if (options.once || again_ms === null || performance.now() > deadline_ms) return placed
     await new Promise(resolve => setTimeout(resolve, again_ms))
   }

@@ -12,9 +12,9 @@ import {
 import { MediaStreamTrack, RTCPeerConnection, RtpHeader, RtpPacket, usePCMU } from 'werift'
 import { WebSocket } from 'ws'
 import { decodeG711, encodeG711 } from './audio.ts'
+import { busyFor } from './busy.ts'
 import { takeRepeats } from './dtls-client.ts'
 import type { Test } from './harness/index.ts'
-import { busyFor } from './phone.ts'
 import { PATIENCE_MS, until } from './wait.ts'
 
 /**

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createSocket } from 'node:dgram'
+import { busyFor } from './busy.ts'
 import type { Test } from './harness/index.ts'
 import { UNHEARD_PORT } from './ports.ts'
 import { PATIENCE_MS, until } from './wait.ts'
@@ -163,21 +164,6 @@ export async function openPhone(t: Test, at: { host: string; port: number; local
   }
   return call()
 }
-
-/**
- * Returns after how long to call again when the platform was too busy to decide, else null. It says so within 2 s, by a
- * 503 that names the time of the next attempt (RFC 3261 §21.5.4): a peer fails over, a test has no other node.
- */
-export function busyFor(status: number, reason: string, retry_after: string): number | null {
-  if (status !== 503 || !reason.includes('"state_unavailable"')) return null
-  return Number(/\d+/.exec(retry_after)?.[0] ?? 1) * 1000
-}
-
-/**
- * Whether the platform decided the call of a row. A call whose caller was told that it cannot decide has a row too when
- * it is admitted after all. That one is ended, and the caller has another one from calling again.
- */
-export const wasDecided = ({ reason }: { readonly reason: string | null }): boolean => reason !== 'state_unavailable'
 
 const sdpOf = (address: string): string =>
   [

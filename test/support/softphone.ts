@@ -3,8 +3,8 @@ import type { CallEvents, UserAgentCall } from '../../signaling/edge/useragent/c
 import type { IncomingRequest, MessageParts } from '../../signaling/edge/useragent/message-parts.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { tone } from './audio.ts'
+import { callUntilDecided } from './busy.ts'
 import type { Test } from './harness/index.ts'
-import { busyFor } from './phone.ts'
 import { openRtpPeer, type RtpPeer } from './rtp-peer.ts'
 import { PATIENCE_MS, until } from './wait.ts'
 
@@ -260,28 +260,16 @@ export async function openSoftphone(t: Test, address: string, port = 0): Promise
     calls: lines,
     async dial(uri, { from, headers = {} } = {}) {
       const made = await line()
-      const deadline_ms = performance.now() + PATIENCE_MS
-      const place = (): void => {
-        const { events } = made
-        made.call = agent.call(uri, {
-          ...(from === undefined ? {} : { from: `<sip:${from}@${address}>` }),
-          headers,
-          body: made.sdp(),
-          events: {
-            ...events,
-            failed(response) {
-              const said = (name: string): string => response?.get(name) ?? ''
-              const again_ms = busyFor(response?.status ?? 0, said('reason'), said('retry-after'))
-              if (again_ms === null || performance.now() > deadline_ms) events.failed?.(response)
-              else {
-                made.refused++
-                setTimeout(place, again_ms)
-              }
-            },
-          },
-        })
+      const options = {
+        ...(from === undefined ? {} : { from: `<sip:${from}@${address}>` }),
+        headers,
+        body: made.sdp(),
+        events: made.events,
       }
-      place()
+      made.call = callUntilDecided(agent, uri, options, call => {
+        made.refused++
+        made.call = call
+      })
       return made
     },
     async incoming(user) {

@@ -1,4 +1,5 @@
 import { bumpConfiguration } from '../../core/state/configuration/bump.ts'
+import { sidOf } from './busy.ts'
 import type { Test } from './harness/index.ts'
 import { type Line, openSoftphone, type Softphone } from './softphone.ts'
 import { until } from './wait.ts'
@@ -94,17 +95,7 @@ export async function voiceTown(
       await line.answer()
       return { sid: made.body.sid, line }
     },
-    sidOf: line =>
-      until('the row of the call', async () => {
-        // The line has another Call-ID once it calls again, and a call that was refused for that may have a row too.
-        const row = await w.state.db
-          .selectFrom('call')
-          .select('sid')
-          .where('sip_call_id', '=', line.call?.call_id ?? '')
-          .where(eb => eb.or([eb('reason', 'is', null), eb('reason', '!=', 'state_unavailable')]))
-          .executeTakeFirst()
-        return row?.sid
-      }),
+    sidOf: line => sidOf(w.state.db, line),
     told: async path => fields(await web.seen(path)),
     all,
     noted: (sid, number, count = 1) =>

@@ -5,8 +5,8 @@ import type { Received } from '../transport/types.ts'
  * Returns the key of a server transaction (RFC 3261 §17.2.3). The Call-ID stands for the sent-by: some clients behind a
  * NAT name their public address in the CANCEL of an INVITE that named their private one. A branch without the magic
  * cookie comes from an RFC 2543 peer: the headers that it repeats in ACK and CANCEL identify the transaction then. The
- * key holds the source address, because a server challenges neither CANCEL nor ACK (§22.1). Without the address, a
- * stranger who has seen an INVITE could cancel it.
+ * key holds the source address, because a server challenges neither CANCEL nor ACK (§22.1). Otherwise each host that
+ * saw an INVITE could cancel it.
  */
 export function serverKey(message: SipMessage, { source }: Received): string {
   const via = message.via

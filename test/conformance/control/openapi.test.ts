@@ -53,7 +53,7 @@ t.test('every operation has an example that fits its schemas', async t => {
   }
 })
 
-/** These fields need no rule for text: a parser checks them, they must match a stored value, or nobody sees them. */
+/** Fields without the rule for text: a parser checks them, they must match a stored value, or no screen shows them. */
 const READ_ELSEWHERE = [
   /(^|_)(ids?|password)$/,
   /^(confirm_name|time_zone|identity|codecs|called|caller|default_caller|value)$/,

@@ -196,7 +196,7 @@ t.test('keys are reported once, pass the bridge, and are sent on request', async
   const told = () => w.events.filter(event => event.type === 'key')
   const relayed = () => b.peer.keys().map(({ key }) => key)
   let before = { told: 0, relayed: 0 }
-  // A key whose packets stop for 150 ms is told as short as it was until then.
+  // 150 ms without a packet end a key. Its event then has the length until the last packet.
   await a.peer.unpaused(async () => {
     before = { told: told().length, relayed: relayed().length }
     for (const key of ['1', '9', '#']) await a.peer.sendKey(key, 100)

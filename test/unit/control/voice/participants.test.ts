@@ -6,7 +6,7 @@ import { standingClock } from '../../../support/clock.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
 
-// Who is added to a conference by its name, while a node begins a conference of that name.
+// The API adds a call to a conference by name while a node begins a conference of that name.
 
 const w = await controlPlane(t, { clock: standingClock() })
 const { state, clock, demo } = w
@@ -59,7 +59,7 @@ t.test('a call that joins another conference the moment it is placed is not on i
   t.same(await callsOnTheirWay(state.db as never, project_id, 'elsewhere'), [])
 })
 
-t.test('a conference that a node has begun and nobody is in yet is the one that the answer names', async t => {
+t.test('the answer names the conference that a node has just begun, before anybody is in it', async t => {
   const sid = await begin('hall')
   t.match(await add('hall'), { status: 201, body: { conference_sid: sid } })
   const [first, second] = await Promise.all([add('new'), add('new')])

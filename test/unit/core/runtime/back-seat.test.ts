@@ -55,7 +55,7 @@ t.test('work gives way to others, but not forever', { skip: !existsSync('/proc/l
   const words = ['-e', 'process.stdout.write("works"); for (;;);']
   const others = Array.from({ length: availableParallelism() }, () => spawn(process.execPath, words))
   try {
-    // While they are loaded they may wait, and whoever else worked on all cores may rest then.
+    // A loop that still loads may wait for a core. Other tests could take all cores then, and rest later.
     await Promise.all(others.map(({ stdout }) => once(stdout, 'data')))
     await until('others work on all cores', coresAreTaken)
     const begun_ms = performance.now()
