@@ -1,49 +1,40 @@
 import type { CallRequest, RecordRequest } from '../../core/domain/calls/request.ts'
-import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { findRecordingConsent } from '../../core/state/calls/recording-consent.ts'
 import { hasRoomForRecording } from '../../core/state/calls/recording-storage.ts'
 import { findOwnedNumber, type NumberRow } from '../../core/state/configuration/numbers.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
-import {
-  earlierOutcome,
-  type IdempotentRequest,
-  idempotencyKeyOf,
-  idempotentRequest,
-  keepOutcome,
-} from '../http/idempotency.ts'
-import { isRefusal } from '../http/reply.ts'
-import type { Static } from '../http/schema.ts'
 import type { RecordingRequest } from '../live/recordings.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { inlineMarkup, methodOf, namesOf, urlOf, wholeNumber } from './fields.ts'
 import type { Form } from './form.ts'
 import { readMachineDetection } from './machine-detection.ts'
+import { onceByKey } from './once-by-key.ts'
 import { type Placing, place } from './place.ts'
-import { presentVoiceCall, type VoiceCall } from './present.ts'
+import { presentVoiceCall } from './present.ts'
 import type { VoiceContext } from './route.ts'
-
-type Created = {
-  readonly status: 201
-  readonly body: Static<typeof VoiceCall>
-  readonly headers?: Readonly<Record<string, string>>
-}
 
 /**
  * Handles POST Calls.json. Returns the first error in the order of voice-compat.md section 3. The call is queued as a
  * row before the answer is sent; a signaling node then places it.
  */
-export async function createCall(context: VoiceContext & { readonly form: Form }): Promise<Created | VoiceRefusal> {
-  const asked = await readCall(context)
-  if (isVoiceRefusal(asked)) return asked
-  const answer = await placeOnce(context, asked)
+export async function createCall(context: VoiceContext & { readonly form: Form }) {
+  const queue = async (db: Db | Trx, asked: AskedCall) => {
+    const row = await place(db, placingOf(context, asked))
+    return isVoiceRefusal(row) ? row : presentVoiceCall(row)
+  }
+  const answer = await onceByKey(context, {
+    prepare: () => readCall(context),
+    make: queue,
+    makeWithoutKey: asked => queue(context.services.state.db, asked),
+  })
   // A repeat dials nothing.
   if (!isVoiceRefusal(answer) && answer.headers === undefined) context.services.bus.ring('commands')
   return answer
 }
 
 /** A call that a form asks for. */
-interface AskedCall {
+export interface AskedCall {
   readonly parties: Parties
   readonly request: CallRequest
 }
@@ -208,38 +199,10 @@ export function readRecording(form: Form): RecordingRequest | VoiceRefusal {
   return { channels: channels === 'dual' ? 2 : 1, track, trim: trim === true, callback }
 }
 
-/** Queues a call, in the caller's transaction if there is one; once for each Idempotency-Key. */
-export async function placeOnce(
-  { account, services, now_ms, request, form, path }: VoiceContext & { readonly form: Form },
-  { parties: { number, to, from }, request: wanted }: AskedCall,
-  trx?: Trx,
-): Promise<Created | VoiceRefusal> {
-  const key = idempotencyKeyOf(request.headers['idempotency-key'] as string | undefined, false)
-  if (isRefusal(key)) return numbered(20001, 'Idempotency-Key is nonblank and at most 128 characters.')
-  const placing = { sid: newId.call(), account, to, from, number, request: wanted, now_ms }
-  const owner = { owner_id: account.project_id, subaccount_id: null }
-  const said = { method: 'POST', path, search: '', body: [...form.entries] }
-  if (key === undefined) return once(trx ?? services.state.db, placing)
-  const identity = idempotentRequest({ key, ...owner, ...said })
-  if (trx) return repeatable(trx, placing, identity)
-  return services.state.transaction(own => repeatable(own, placing, identity))
-}
-
-async function once(db: Db | Trx, placing: Placing): Promise<Created | VoiceRefusal> {
-  const row = await place(db, placing)
-  return isVoiceRefusal(row) ? row : { status: 201, body: presentVoiceCall(row) }
-}
-
-/** Places a call once per Idempotency-Key. A repeat returns the stored answer and dials nothing. */
-async function repeatable(trx: Trx, placing: Placing, identity: IdempotentRequest): Promise<Created | VoiceRefusal> {
-  const earlier = await earlierOutcome(trx, identity, iso(placing.now_ms))
-  if (isRefusal(earlier)) return forReason(earlier.refused)
-  if (earlier)
-    return { status: 201, body: earlier.body as Static<typeof VoiceCall>, headers: { 'Idempotent-Replayed': 'true' } }
-  const answer = await once(trx, placing)
-  // A refused request wrote nothing and does not consume its key.
-  if (!isVoiceRefusal(answer)) await keepOutcome(trx, identity, { ...answer, headers: {} }, placing.now_ms)
-  return answer
-}
+/** What place() needs of a call that was asked for. */
+export const placingOf = (
+  { account, now_ms }: Pick<VoiceContext, 'account' | 'now_ms'>,
+  { parties: { number, to, from }, request }: AskedCall,
+): Placing => ({ sid: newId.call(), account, to, from, number, request, now_ms })
 
 const shown = (text: string): string => text.slice(0, 60)

@@ -10,17 +10,20 @@ import {
   type ParticipantRow,
   participantStatus,
 } from '../../core/state/calls/conferences.ts'
+import type { Trx } from '../../core/state/index.ts'
 import { isRefusal } from '../http/reply.ts'
 import { nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { asFlag, changeInConference, kick, type ParticipantChange } from '../live/conferences.ts'
 import { conferenceDocument } from '../live/invitations.ts'
 import { changed } from './changed.ts'
 import { unknownConference } from './conferences.ts'
-import { placeOnce, readCall } from './create.ts'
+import { type AskedCall, placingOf, readCall } from './create.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { flagOf, soundIn } from './fields.ts'
 import { type Form, withText } from './form.ts'
 import { pageOfAll, voicePageSchema } from './listing.ts'
+import { onceByKey } from './once-by-key.ts'
+import { place } from './place.ts'
 import { accountPath, dateText } from './present.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
 
@@ -279,44 +282,53 @@ const CONFERENCE_SID = /^CF[0-9a-f]{32}$/
 
 type Addition = VoiceContext & { readonly params: { readonly conference: string }; readonly form: Form }
 
-async function add(
-  context: Addition,
-): Promise<{ readonly status: 201; readonly body: Static<typeof Participant> } | VoiceRefusal> {
-  const { account, services, form, now_ms } = context
-  const { project_id, account_sid } = account
+async function add(context: Addition) {
+  const answer = await onceByKey(context, {
+    prepare: () => readAddition(context),
+    // A node may begin the conference meanwhile, or the call may join it at once. So all of it is one transaction.
+    make: (trx, asked: AskedCall) => invite(trx, context, asked),
+  })
+  if (!isVoiceRefusal(answer)) context.services.bus.ring('commands')
+  return answer
+}
+
+async function readAddition(context: Addition): Promise<AskedCall | VoiceRefusal> {
+  const { services, form } = context
   const named = await conferenceToJoin(services.state.db, context)
   if (isVoiceRefusal(named)) return named
   const Twiml = documentOf(form, named.friendly_name)
-  const about = { ...context, form: withText(form, { Url: undefined, Twiml, ...detection(form) }) }
-  const asked = await readCall(about)
-  if (isVoiceRefusal(asked)) return asked
-  // A node may begin the conference meanwhile, or the call may join it at once. So all of it is one transaction.
-  const row = await services.state.transaction(async trx => {
-    const conference = await conferenceToJoin(trx, context)
-    if (isVoiceRefusal(conference)) return conference
-    const made = await placeOnce(about, { ...asked, request: { ...asked.request, conference } }, trx)
-    if (isVoiceRefusal(made)) return made
-    const { sid } = conference
-    await openConference(trx, { ...conference, project_id, account_sid, node_id: null }, now_ms)
-    return expectParticipant(
-      trx,
-      {
-        conference_sid: sid,
-        call_sid: made.body.sid,
-        project_id,
-        label: form.text('Label') ?? null,
-        muted: asFlag(flagOf(form, 'Muted') === true),
-        coached_call_sid: coached(form) ?? null,
-        start_on_enter: asFlag(flagOf(form, 'StartConferenceOnEnter') !== false),
-        end_on_exit: asFlag(flagOf(form, 'EndConferenceOnExit') === true),
-        joined_at: null,
-      },
-      now_ms,
-    )
-  })
-  if (isVoiceRefusal(row)) return row
-  services.bus.ring('commands')
-  return { status: 201, body: present(row, account_sid) }
+  return readCall({ ...context, form: withText(form, { Url: undefined, Twiml, ...detection(form) }) })
+}
+
+async function invite(
+  trx: Trx,
+  context: Addition,
+  asked: AskedCall,
+): Promise<Static<typeof Participant> | VoiceRefusal> {
+  const { account, form, now_ms } = context
+  const { project_id, account_sid } = account
+  const conference = await conferenceToJoin(trx, context)
+  if (isVoiceRefusal(conference)) return conference
+  const call = await place(trx, placingOf(context, { ...asked, request: { ...asked.request, conference } }))
+  if (isVoiceRefusal(call)) return call
+  const { sid } = conference
+  await openConference(trx, { ...conference, project_id, account_sid, node_id: null }, now_ms)
+  const row = await expectParticipant(
+    trx,
+    {
+      conference_sid: sid,
+      call_sid: call.sid,
+      project_id,
+      label: form.text('Label') ?? null,
+      muted: asFlag(flagOf(form, 'Muted') === true),
+      coached_call_sid: coached(form) ?? null,
+      start_on_enter: asFlag(flagOf(form, 'StartConferenceOnEnter') !== false),
+      end_on_exit: asFlag(flagOf(form, 'EndConferenceOnExit') === true),
+      joined_at: null,
+    },
+    now_ms,
+  )
+  return present(row, account_sid)
 }
 
 /** The conference that a new call joins: the one that runs, or a new one of this name. */

@@ -73,10 +73,29 @@ t.test('a refused call begins no conference', async t => {
   t.same(await state.db.selectFrom('conference').select('sid').where('friendly_name', '=', 'void').execute(), [])
 })
 
-t.test('a repeated request gets the participant of its first one', async t => {
-  const headers = { 'Idempotency-Key': newId.uuid() }
-  const post = () => w.voice('POST', '/Conferences/twice/Participants.json', FORM, headers)
-  const first = await post()
-  t.same((await post()).body, first.body)
-  t.match(first, { status: 201 })
-})
+t.test(
+  'a repeated request gets the answer of its first one, although its label is in use and its room has ended',
+  async t => {
+    const headers = { 'Idempotency-Key': newId.uuid() }
+    const form = { ...FORM, Label: 'guest' }
+    const post = (more = {}) => w.voice('POST', '/Conferences/twice/Participants.json', { ...form, ...more }, headers)
+    const placed = () => state.db.selectFrom('call').select('sid').execute()
+    const first = await post()
+    t.match(first, { status: 201 })
+    const calls = await placed()
+    t.same((await post()).body, first.body)
+    await state.db
+      .updateTable('conference')
+      .set({ ended_at: iso(clock.now()) })
+      .execute()
+    t.same((await post()).body, first.body)
+    t.same(await placed(), calls, 'it places no second call')
+    const rooms = await state.db.selectFrom('conference').select('sid').where('friendly_name', '=', 'twice').execute()
+    t.same(rooms, [{ sid: first.body.conference_sid }], 'and begins no second room')
+    t.match(
+      await post({ Label: 'other' }),
+      { status: 400, body: { message: /Idempotency-Key/ } },
+      'another request under this key is refused',
+    )
+  },
+)
