@@ -12,6 +12,9 @@ const ARGUMENTS = [
   '--disable-gpu',
   // The pages are drawn without a GPU: its process would be one more start, to which all pictures are copied.
   '--in-process-gpu',
+  // Otherwise the GPU thread, which is now one of this process, sets VK_ICD_FILENAMES for SwiftShader while the main
+  // thread reads the environment: a segmentation fault at the start, now and then.
+  '--disable-software-rasterizer',
   '--disable-quic',
   '--no-first-run',
   '--disable-background-networking',
