@@ -149,9 +149,9 @@ const isRedirected = (call: Call | undefined): call is Redirected =>
 
 function redirect(call: Redirected, json: string): string {
   const payload = JSON.parse(json) as Redirect
-  const fallback: DocumentTarget | null = payload.fallback_url
+  const fallback: DocumentTarget | undefined = payload.fallback_url
     ? { url: payload.fallback_url, method: payload.fallback_method ?? 'POST' }
-    : null
+    : undefined
   const entry: Entry = payload.url
     ? { kind: 'request', url: payload.url, method: payload.method ?? 'POST' }
     : { kind: 'inline', text: payload.markup ?? '' }

@@ -19,7 +19,7 @@ import { changed } from './changed.ts'
 import { unknownConference } from './conferences.ts'
 import { type AskedCall, placingOf, readCall } from './create.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
-import { flagOf, soundIn } from './fields.ts'
+import { flagOf, soundIn, urlOf } from './fields.ts'
 import { type Form, withText } from './form.ts'
 import { pageOfAll, voicePageSchema } from './listing.ts'
 import { onceByKey } from './once-by-key.ts'
@@ -212,19 +212,20 @@ function readChange(form: Form): ParticipantChange | VoiceRefusal {
 /** The attributes of <Conference> that fields set. */
 const ATTRIBUTES: Readonly<Record<string, string>> = {
   Label: 'participantLabel',
-  Muted: 'muted',
   Beep: 'beep',
-  StartConferenceOnEnter: 'startConferenceOnEnter',
-  EndConferenceOnExit: 'endConferenceOnExit',
   WaitUrl: 'waitUrl',
   WaitMethod: 'waitMethod',
   MaxParticipants: 'maxParticipants',
   ConferenceRecord: 'record',
-  ConferenceTrim: 'trim',
   ConferenceStatusCallback: 'statusCallback',
   ConferenceStatusCallbackMethod: 'statusCallbackMethod',
   ConferenceRecordingStatusCallback: 'recordingStatusCallback',
   ConferenceRecordingStatusCallbackMethod: 'recordingStatusCallbackMethod',
+}
+const FLAGS: Readonly<Record<string, string>> = {
+  Muted: 'muted',
+  StartConferenceOnEnter: 'startConferenceOnEnter',
+  EndConferenceOnExit: 'endConferenceOnExit',
 }
 /** Lists, with what they are when the form does not say. */
 const LISTS = {
@@ -238,9 +239,12 @@ function documentOf(form: Form, friendly_name: string): string {
   const lists = Object.entries(LISTS).map(
     ([field, [name, unsaid]]) => [name, form.all(field).join(' ') || unsaid] as const,
   )
+  const flags = Object.entries(FLAGS).map(([field, name]) => [name, flagOf(form, field)?.toString()] as const)
   const silence = form.blank('WaitUrl') ? { waitUrl: '' } : {}
+  // An unknown value would end the document, when the call is answered and paid.
+  const trim = form.text('ConferenceTrim') === 'do-not-trim' ? 'do-not-trim' : 'trim-silence'
   return conferenceDocument(
-    { ...Object.fromEntries([...given, ...lists]), ...silence, coach: coached(form) },
+    { ...Object.fromEntries([...given, ...flags, ...lists]), ...silence, trim, coach: coached(form) },
     friendly_name,
   )
 }
@@ -292,8 +296,14 @@ async function add(context: Addition) {
   return answer
 }
 
+const URLS = ['WaitUrl', 'ConferenceStatusCallback', 'ConferenceRecordingStatusCallback', 'AmdStatusCallback']
+
 async function readAddition(context: Addition): Promise<AskedCall | VoiceRefusal> {
   const { services, form } = context
+  for (const field of URLS) {
+    const url = urlOf(form, field)
+    if (isVoiceRefusal(url)) return url
+  }
   const named = await conferenceToJoin(services.state.db, context)
   if (isVoiceRefusal(named)) return named
   const Twiml = documentOf(form, named.friendly_name)

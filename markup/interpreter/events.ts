@@ -37,7 +37,7 @@ export type Event =
   /** This leg has ended, for any reason (BYE, CANCEL, API, time limit of the call, media lost). */
   | { readonly type: 'hangup' }
   /** The API replaced the document of this live call: the running verb is cut and the new document runs. */
-  | { readonly type: 'update'; readonly entry: Entry; readonly fallback?: DocumentTarget | null }
+  | { readonly type: 'update'; readonly entry: Entry; readonly fallback?: DocumentTarget }
 
 export interface Fetched {
   readonly type: 'fetched'

@@ -94,7 +94,7 @@ export class InboundCall extends Call {
   }
 
   /** Replaces the running document; false when none runs. */
-  redirect(entry: Entry, fallback: DocumentTarget | null): boolean {
+  redirect(entry: Entry, fallback?: DocumentTarget): boolean {
     return this.#script?.update(entry, fallback) ?? false
   }
 

@@ -58,13 +58,13 @@ export class OutboundCall extends Call {
   }
 
   /** Replaces the running document, or the call's bridge, by another document; false when the call cannot run one. */
-  redirect(entry: Entry, fallback: DocumentTarget | null): boolean {
+  redirect(entry: Entry, fallback?: DocumentTarget): boolean {
     if (this.#script?.kind === 'call') return this.#script.update(entry, fallback)
     const leg = this.#leg
     if (!leg?.answered || this.ended) return false
     this.#script?.drop()
     this.#watcher.left?.()
-    this.#runOn(leg, { kind: 'call', entry, fallback })
+    this.#runOn(leg, { kind: 'call', entry, fallback: fallback ?? null })
     return true
   }
 

@@ -38,8 +38,8 @@ export interface CallScript {
   readonly kind: RunKind
   readonly done: boolean
   start(): void
-  /** Replaces the instructions of a live call. False when the script is over. */
-  update(entry: Entry, fallback: DocumentTarget | null): boolean
+  /** Replaces the instructions of a live call, and its fallback if one is given. False when the script is over. */
+  update(entry: Entry, fallback?: DocumentTarget): boolean
   digit(digit: string, by: KeyWay): void
   media(event: MediaEvent): void
   /** A REFER of the script's own leg; the script answers it. */

@@ -92,7 +92,7 @@ export class ApplicationCall extends Call {
   }
 
   /** Replaces the application's document; false when its script is over. */
-  redirect(entry: Entry, fallback: DocumentTarget | null): boolean {
+  redirect(entry: Entry, fallback?: DocumentTarget): boolean {
     return this.#script?.update(entry, fallback) ?? false
   }
 

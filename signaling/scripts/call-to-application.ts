@@ -54,7 +54,7 @@ export class CallToApplication extends Call {
   }
 
   /** Replaces this side's document; false when it is over. */
-  redirect(entry: Entry, fallback: DocumentTarget | null): boolean {
+  redirect(entry: Entry, fallback?: DocumentTarget): boolean {
     return this.#script?.update(entry, fallback) ?? false
   }
 

@@ -106,7 +106,7 @@ export class Queues {
     for (const queue of this.#queues.values()) {
       const caller = queue.callers.find(({ script, agent }) => script.host.call.sid === call_sid && agent === null)
       if (queue.sid === queue_sid && caller)
-        return caller.script.update({ kind: 'request', url, method, parameters: { QueueSid: queue.sid } }, null)
+        return caller.script.update({ kind: 'request', url, method, parameters: { QueueSid: queue.sid } })
     }
     return false
   }

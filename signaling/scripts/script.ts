@@ -128,11 +128,11 @@ export class Script implements CallScript {
     this.#take(facts, startRun(facts))
   }
 
-  /** Replaces the instructions of a live call. False when the script is over. */
-  update(entry: Entry, fallback: DocumentTarget | null): boolean {
+  /** Replaces the instructions of a live call, and its fallback if one is given. False when the script is over. */
+  update(entry: Entry, fallback?: DocumentTarget): boolean {
     if (this.#done || this.#gone) return false
     if (this.kind === 'call') this.host.call.documentFailed(null)
-    this.emit({ type: 'update', entry, fallback })
+    this.emit({ type: 'update', entry, ...(fallback && { fallback }) })
     return true
   }
 

@@ -17,8 +17,8 @@ export interface SharedScript {
     run(wait: WaitDocument): void
     stop(): void
   }
-  /** Replaces the instructions of a live call. False when the script is over. */
-  update(entry: Entry, fallback: DocumentTarget | null): boolean
+  /** Replaces the instructions of a live call, and its fallback if one is given. False when the script is over. */
+  update(entry: Entry, fallback?: DocumentTarget): boolean
 }
 
 /** Sends a leg to the machine that keeps its conference or queue. */

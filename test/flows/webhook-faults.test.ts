@@ -102,6 +102,20 @@ t.test('misbehaving web servers', async t => {
     await saved.line.over()
   })
 
+  await t.test('a call keeps its fallback when an update gives it another document', async t => {
+    for (const [path, update] of [
+      ['/after-update', { Url: `${bad}/loop` }],
+      ['/given', { Url: `${bad}/loop`, FallbackUrl: `${url}/given` }],
+    ] as const) {
+      pages[path] = doc(`<Play>${url}/900.wav</Play>`)
+      const { sid, line } = await callOut(doc('<Pause length="600"/>'), { FallbackUrl: `${url}/after-update` })
+      t.equal((await w.voice('POST', `/Calls/${sid}.json`, update)).status, 200)
+      t.match(await told(path), { ErrorUrl: `${bad}/loop`, CallSid: sid })
+      await line.heard(900)
+      await line.over()
+    }
+  })
+
   await t.test('skips a prompt that cannot be fetched, and continues with the document', async t => {
     const prompts = [`${bad}/error`, `${bad}/gigabyte`, `${raw}/garbage`, `${tls}/`, `${url}/json`]
     const line = await callIn(

@@ -180,7 +180,7 @@ export class Visits {
     const { script } = visit.journey
     if (note.kind === 'came') void this.#came(visit, note.sdp)
     else if (note.kind === 'run') this.#run(visit, note)
-    else if (note.kind === 'update') script.update(note.entry, null)
+    else if (note.kind === 'update') script.update(note.entry)
     else if (note.kind === 'end') void script.host.call.end({ cause: 'script' })
     else if (note.kind === 'gone') this.#lost(visit)
     else if (note.kind === 'hear') {

@@ -2,6 +2,7 @@ import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { addParticipant, callsOnTheirWay, openConference } from '../../../../core/state/calls/conferences.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
+import { checkDocument } from '../../../../markup/check.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
@@ -70,6 +71,15 @@ t.test('the answer names the conference that a node has just begun, before anybo
 t.test('a refused call begins no conference', async t => {
   t.match(await add('void', { To: 'nobody' }), { status: 400, body: { code: 21211 } })
   t.match(await add('void', { Label: 'a/b' }), { status: 400, body: { code: 16024 } })
+  for (const field of [
+    'WaitUrl',
+    'ConferenceStatusCallback',
+    'ConferenceRecordingStatusCallback',
+    'AmdStatusCallback',
+  ]) {
+    const about = { code: 21205, message: new RegExp(`^${field} is not an absolute`) }
+    t.match(await add('void', { [field]: 'example.com/x' }), { status: 400, body: about })
+  }
   t.same(await state.db.selectFrom('conference').select('sid').where('friendly_name', '=', 'void').execute(), [])
 })
 
@@ -99,3 +109,15 @@ t.test(
     )
   },
 )
+
+t.test('values that would end the document of the answered call do not reach it', async t => {
+  const odd = { EndConferenceOnExit: 'yes', StartConferenceOnEnter: '?', Muted: 'on', ConferenceTrim: 'x' }
+  const { status, body } = await add('odd', odd)
+  t.match({ status, body }, { status: 201, body: { end_conference_on_exit: false, muted: false } })
+  const { request } = await state.db
+    .selectFrom('call')
+    .select('request')
+    .where('sid', '=', body.call_sid)
+    .executeTakeFirstOrThrow()
+  t.same(checkDocument(JSON.parse(request ?? '').markup).advice, [])
+})
