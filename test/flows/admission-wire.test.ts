@@ -8,6 +8,7 @@ import { freePort } from '../support/ports.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
+import { trunkApplied } from '../support/world.ts'
 
 // Routing and ceilings, as targets and peers see them. Each trunk has its own peer address.
 
@@ -319,6 +320,7 @@ t.test('routing and ceilings over SIP', async t => {
         },
         { 'idempotency-key': 'strict' },
       )
+      await trunkApplied(w.manage, body.trunk.id)
       const given = JSON.stringify(body)
       const username = /"username":"([^"]+)"/.exec(given)?.[1] ?? ''
       const password = /"(?:digest_)?password":"([^"]+)"/.exec(given)?.[1] ?? ''

@@ -2,7 +2,7 @@ import type { Test } from './harness/index.ts'
 import { answerKeepingTo, endsWhenCued, inDialog, KEPT_TO, receiveInvite } from './sip-steps.ts'
 import { callee, caller, cued, provisionals, receive, type Signals, type SippPeer, sipp } from './sipp.ts'
 import { until } from './wait.ts'
-import type { World } from './world.ts'
+import { trunkApplied, type World } from './world.ts'
 
 /**
  * What the B2BUA stories share: a trunk's peer at 127.0.0.2 and the trunk's targets at 127.0.0.3, both SIPp.
@@ -89,10 +89,7 @@ export async function addTrunk(w: World, targets: readonly TargetRow[], over: Re
   )
   if (status !== 201) throw new Error(`trunk refused: ${JSON.stringify(body)}`)
   const id: string = body.trunk.id
-  await until('the trunk is applied', async () => {
-    const { body: detail } = await w.manage('GET', `/trunks/${id}`)
-    return detail.apply.state === 'applied' && detail.apply.effective_revision === detail.revision
-  })
+  await trunkApplied(w.manage, id)
   await healthy(w, id, targets.length)
   return id
 }

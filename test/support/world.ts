@@ -329,12 +329,16 @@ async function createTrunk(manage: World['manage'], over: Readonly<Record<string
 async function addTrunk(manage: World['manage'], source: string, over: Readonly<Record<string, unknown>>) {
   const wanted = { auth_mode: 'ip_allow_list', sources: [`${source}/32`], ...over }
   const id: string = (await createTrunk(manage, wanted)).trunk.id
-  await until('the trunk is applied', async () => {
+  await trunkApplied(manage, id)
+  return id
+}
+
+/** Waits until the running nodes have applied a trunk. A challenge does not say so: the edge challenges all strangers. */
+export const trunkApplied = (manage: World['manage'], id: string): Promise<unknown> =>
+  until('the trunk is applied', async () => {
     const { body: detail } = await manage('GET', `/trunks/${id}`)
     return detail.apply.state === 'applied' && detail.apply.effective_revision === detail.revision
   })
-  return id
-}
 
 /** Routes a project's number to a new application. Resolves with the application's id once the route is applied. */
 export async function routeToApplication(
