@@ -333,7 +333,7 @@ async function addTrunk(manage: World['manage'], source: string, over: Readonly<
   return id
 }
 
-/** Waits until the running nodes have applied a trunk. A challenge does not say so: the edge challenges all strangers. */
+/** Waits until the nodes have applied a trunk. A challenge does not say so: the edge challenges all strangers. */
 export const trunkApplied = (manage: World['manage'], id: string): Promise<unknown> =>
   until('the trunk is applied', async () => {
     const { body: detail } = await manage('GET', `/trunks/${id}`)
