@@ -157,6 +157,32 @@ void pauses() {
   check::within(static_cast<double>(counters.late), 0, 0, "a pause makes no packet late");
 }
 
+/** A phone that sends audio during keys gives the packets of a key numbers among the audio's (baresip does). */
+void keys_between() {
+  const auto encoder = find_codec(CodecId::pcmu)->encoder({});
+  const auto in = signal::tone(500, 8000, 0.02);
+  uint8_t payload[160];
+  encoder->encode(in.data(), 160, payload, 160);
+  StreamCounters counters;
+  DecodePath path(8000, counters);
+  int16_t pcm[160];
+  uint16_t seq = 65'500;
+  uint32_t ts = 0, behind = 0;
+  for (int i = 0; i < 140; ++i, ts += 160) {
+    if (i >= 20 && i < 100) ++seq;  // of a key, whose packets do not come here
+    if (i >= 100 && i < 120) seq = static_cast<uint16_t>(seq + 3);
+    if (i == 130) ++seq, ts += 160;  // of a lost packet
+    path.insert(seq++, ts, CodecId::pcmu, false, payload, 160, static_cast<uint64_t>(i) * 20'000);
+    path.pull(pcm, static_cast<uint64_t>(i) * 20'000);
+    if (i == 19) behind = ts - path.position();
+    if (i == 129) {
+      check::within(static_cast<double>(counters.concealed), 0, 0, "a key between packets of audio conceals nothing");
+      check::equal(ts - path.position(), behind, "a key between packets of audio adds no delay");
+    }
+  }
+  check::within(static_cast<double>(counters.concealed), 1, 1, "a lost packet is concealed");
+}
+
 void hearing() {
   VoiceActivity v;
   std::vector<int16_t> noise(160), loud = signal::tone(300, 8000, 0.02, 4000);
@@ -211,6 +237,7 @@ void decode_tests() {
   resampling();
   pairs();
   pauses();
+  keys_between();
   hearing();
   tones();
 }
