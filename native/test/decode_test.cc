@@ -231,6 +231,40 @@ void tones() {
   check::ok(signal::rms(&out[840], 640) == 0, "the pause of a tone is silent");
 }
 
+/** Feeds a tone in pieces, with a mark after each third, and returns what plays until the feed is empty. */
+std::vector<int16_t> fed(size_t piece, int rate, size_t& marks) {
+  const auto in = signal::tone(1000, 8000, 0.5);
+  Feed feed;
+  for (size_t at = 0, i = 1; at < in.size(); at += piece, ++i) {
+    const auto begin = in.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto length = static_cast<std::ptrdiff_t>(std::min(piece, in.size() - at));
+    feed.add(std::make_shared<const std::vector<int16_t>>(begin, begin + length), 8000, false);
+    if (i % 3 == 0) feed.mark(std::to_string(i));
+  }
+  std::vector<int16_t> out;
+  std::vector<std::string> passed;
+  while (!feed.empty()) {
+    int16_t pcm[960];
+    feed.pull(pcm, rate / 50, rate, passed);
+    out.insert(out.end(), pcm, pcm + rate / 50);
+  }
+  marks = passed.size();
+  return out;
+}
+
+void pieces() {
+  for (const int rate : {8000, 16000, 48000}) {
+    size_t marks = 0;
+    const auto whole = fed(4000, rate, marks);
+    for (const size_t piece : {1, 33, 100, 1234}) {
+      const std::string name =
+          "a tone in pieces of " + std::to_string(piece) + " samples, at " + std::to_string(rate / 1000) + " kHz,";
+      check::ok(fed(piece, rate, marks) == whole, name + " plays like the whole tone");
+      check::equal(marks, (3999 / piece + 1) / 3, name + " passes all its marks");
+    }
+  }
+}
+
 }  // namespace
 
 void decode_tests() {
@@ -240,4 +274,5 @@ void decode_tests() {
   keys_between();
   hearing();
   tones();
+  pieces();
 }
