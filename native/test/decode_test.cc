@@ -157,6 +157,32 @@ void pauses() {
   check::within(static_cast<double>(counters.late), 0, 0, "a pause makes no packet late");
 }
 
+/** A phone that sends audio during keys gives the packets of a key numbers among the audio's (baresip does). */
+void keys_between() {
+  const auto encoder = find_codec(CodecId::pcmu)->encoder({});
+  const auto in = signal::tone(500, 8000, 0.02);
+  uint8_t payload[160];
+  encoder->encode(in.data(), 160, payload, 160);
+  StreamCounters counters;
+  DecodePath path(8000, counters);
+  int16_t pcm[160];
+  uint16_t seq = 65'500;
+  uint32_t ts = 0, behind = 0;
+  for (int i = 0; i < 140; ++i, ts += 160) {
+    if (i >= 20 && i < 100) ++seq;  // of a key, whose packets do not come here
+    if (i >= 100 && i < 120) seq = static_cast<uint16_t>(seq + 3);
+    if (i == 130) ++seq, ts += 160;  // of a lost packet
+    path.insert(seq++, ts, CodecId::pcmu, false, payload, 160, static_cast<uint64_t>(i) * 20'000);
+    path.pull(pcm, static_cast<uint64_t>(i) * 20'000);
+    if (i == 19) behind = ts - path.position();
+    if (i == 129) {
+      check::within(static_cast<double>(counters.concealed), 0, 0, "a key between packets of audio conceals nothing");
+      check::equal(ts - path.position(), behind, "a key between packets of audio adds no delay");
+    }
+  }
+  check::within(static_cast<double>(counters.concealed), 1, 1, "a lost packet is concealed");
+}
+
 void hearing() {
   VoiceActivity v;
   std::vector<int16_t> noise(160), loud = signal::tone(300, 8000, 0.02, 4000);
@@ -205,12 +231,48 @@ void tones() {
   check::ok(signal::rms(&out[840], 640) == 0, "the pause of a tone is silent");
 }
 
+/** Feeds a tone in pieces, with a mark after each third, and returns what plays until the feed is empty. */
+std::vector<int16_t> fed(size_t piece, int rate, size_t& marks) {
+  const auto in = signal::tone(1000, 8000, 0.5);
+  Feed feed;
+  for (size_t at = 0, i = 1; at < in.size(); at += piece, ++i) {
+    const auto begin = in.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto length = static_cast<std::ptrdiff_t>(std::min(piece, in.size() - at));
+    feed.add(std::make_shared<const std::vector<int16_t>>(begin, begin + length), 8000, false);
+    if (i % 3 == 0) feed.mark(std::to_string(i));
+  }
+  std::vector<int16_t> out;
+  std::vector<std::string> passed;
+  while (!feed.empty()) {
+    int16_t pcm[960];
+    feed.pull(pcm, rate / 50, rate, passed);
+    out.insert(out.end(), pcm, pcm + rate / 50);
+  }
+  marks = passed.size();
+  return out;
+}
+
+void pieces() {
+  for (const int rate : {8000, 16000, 48000}) {
+    size_t marks = 0;
+    const auto whole = fed(4000, rate, marks);
+    for (const size_t piece : {1, 33, 100, 1234}) {
+      const std::string name =
+          "a tone in pieces of " + std::to_string(piece) + " samples, at " + std::to_string(rate / 1000) + " kHz,";
+      check::ok(fed(piece, rate, marks) == whole, name + " plays like the whole tone");
+      check::equal(marks, (3999 / piece + 1) / 3, name + " passes all its marks");
+    }
+  }
+}
+
 }  // namespace
 
 void decode_tests() {
   resampling();
   pairs();
   pauses();
+  keys_between();
   hearing();
   tones();
+  pieces();
 }

@@ -202,6 +202,49 @@ void rekeyed(const SrtpSuiteFacts& facts, bool goes_on) {
                      (goes_on ? "goes on counting roll-overs" : "begins to count roll-overs again"));
 }
 
+/** A peer goes on counting while it sends nothing, past a wrap of its sequence numbers. */
+void counted_on(const SrtpSuiteFacts& facts) {
+  const std::string name = facts.name;
+  StreamConfig config;
+  config.secured = true;
+  config.suite = facts.suite;
+  config.receive_key.assign(facts.key_bytes + facts.salt_bytes, 1);
+  // 70,000 seems to be an old number, 100,000 a late or an early one.
+  for (const uint32_t resumed : {70'000, 100'000}) {
+    SrtpReceiver in;
+    in.describe(config, 0);
+    auto out = SrtpContext::make(facts.suite, config.receive_key.data(), config.receive_key.size());
+    const auto made = [&](uint32_t index) {
+      auto p = clear_rtp(static_cast<uint16_t>(index));
+      p.resize(out->protect(p.data(), kRtpHeader + 160));
+      return p;
+    };
+    const auto take = [&](std::vector<uint8_t> p, uint32_t index) {
+      size_t n = p.size();
+      const SrtpResult result = in.unprotect(p.data(), n, 1);
+      const auto plain = clear_rtp(static_cast<uint16_t>(index));
+      const bool same = n == kRtpHeader + 160 && std::memcmp(p.data(), plain.data(), n) == 0;
+      return result == SrtpResult::ok && !same ? SrtpResult::malformed : result;
+    };
+    bool all = true;
+    std::vector<uint8_t> old;
+    for (uint32_t index = 29'900; index < 30'100; ++index) {
+      old = made(index);
+      all = take(old, index) == SrtpResult::ok && all;
+    }
+    out->preset_index(0xcafebabe, resumed - 1);
+    auto bent = made(resumed);
+    bent[20] ^= 1;
+    const SrtpResult refused = take(bent, resumed);
+    check::ok(refused != SrtpResult::ok, name + ": a changed packet past a wrap in silence is refused");
+    for (uint32_t index = resumed + 1; index < resumed + 200; ++index)
+      all = take(made(index), index) == SrtpResult::ok && all;
+    check::ok(all, name + ": a peer is heard that has counted from 30,099 to " + std::to_string(resumed) +
+                       " while it sent nothing");
+    check::ok(take(old, 30'099) != SrtpResult::ok, name + ": a packet from before the silence is refused after it");
+  }
+}
+
 std::vector<uint8_t> bytes(const std::string& hex) {
   std::vector<uint8_t> out;
   for (size_t i = 0; i + 1 < hex.size(); i += 2)
@@ -252,6 +295,7 @@ void srtp_tests() {
     against_libsrtp(facts);
     refusals(facts);
     for (const bool goes_on : {true, false}) rekeyed(facts, goes_on);
+    counted_on(facts);
   }
   reordering();
   srtp_shutdown();

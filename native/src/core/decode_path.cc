@@ -213,10 +213,15 @@ bool DecodePath::fill_pause(const Slot& s) {
   return true;
 }
 
-/** Conceals a packet that is lost or too late. */
+/** Conceals a packet that is lost or too late. Skips numbers that had no audio by the clock of the sender: those of a
+ * key during which it sent audio. */
 void DecodePath::bridge_loss() {
   auto later = static_cast<uint16_t>(next_ + 1);
   while (!(slot(later).used && slot(later).seq == later)) ++later;
+  if (codec_ && static_cast<int32_t>(slot(later).ts - expected_ts_) < codec_->clock_rate / 100) {
+    next_ = later;
+    return;
+  }
   const bool last_missing = later == static_cast<uint16_t>(next_ + 1);
   ++counters_.concealed;
   fill(frame_ms_, last_missing ? &slot(later) : nullptr);

@@ -97,24 +97,39 @@ void Feed::take_due_marks(std::vector<std::string>& passed) {
   }
 }
 
+/** Reads up to `block` samples of pieces that have the rate of the first one. */
+size_t Feed::read(int16_t* in, size_t block, std::vector<std::string>& passed) {
+  const int rate = chunks_.front().rate_hz;
+  size_t n = 0;
+  while (n < block) {
+    take_due_marks(passed);
+    if (chunks_.empty() || chunks_.front().rate_hz != rate) break;
+    Chunk& c = chunks_.front();
+    const size_t more = std::min(block - n, c.samples->size() - c.at);
+    std::memcpy(in + n, c.samples->data() + c.at, more * 2);
+    n += more;
+    c.at += more;
+    held_ -= more;
+    fifo_yields_ = c.yields;
+    if (c.at >= c.samples->size()) chunks_.pop_front();
+  }
+  return n;
+}
+
 void Feed::pull(int16_t* out, int samples, int rate_hz, std::vector<std::string>& passed) {
   const auto want = static_cast<size_t>(samples);
   while (fifo_.size() < want) {
     take_due_marks(passed);
     if (chunks_.empty()) break;
-    Chunk& c = chunks_.front();
-    const size_t block = static_cast<size_t>(c.rate_hz / 100);
+    const int from_hz = chunks_.front().rate_hz;
+    const size_t block = static_cast<size_t>(from_hz / 100);
+    // Silence pads the last block before another rate or the end: within a sound it would click.
     int16_t in[480] = {}, made[480];
-    const size_t n = std::min(block, c.samples->size() - c.at);
-    std::memcpy(in, c.samples->data() + c.at, n * 2);
-    c.at += n;
-    held_ -= n;
-    fifo_yields_ = c.yields;
-    if (!resampler_ || resampler_->from() != c.rate_hz || resampler_->to() != rate_hz)
-      resampler_ = std::make_unique<Resampler>(c.rate_hz, rate_hz);
+    const size_t n = read(in, block, passed);
+    if (!resampler_ || resampler_->from() != from_hz || resampler_->to() != rate_hz)
+      resampler_ = std::make_unique<Resampler>(from_hz, rate_hz);
     const int got = resampler_->run(in, static_cast<int>(block), made);
     fifo_.insert(fifo_.end(), made, made + got * static_cast<int>(n) / static_cast<int>(block));
-    if (c.at >= c.samples->size()) chunks_.pop_front();
   }
   const size_t n = std::min(want, fifo_.size());
   std::memcpy(out, fifo_.data(), n * 2);

@@ -74,6 +74,8 @@ class Feed {
     std::string mark;
     bool yields;
   };
+  size_t read(int16_t* in, size_t block, std::vector<std::string>& passed);
+
   std::deque<Chunk> chunks_;
   size_t held_ = 0;
   std::unique_ptr<Resampler> resampler_;

@@ -101,7 +101,8 @@ void Sender::address_packet(uint8_t* packet, size_t payload, uint8_t pt, bool ma
   sent_any_ = true;
   ++sent_packets_;
   sent_octets_ += static_cast<uint32_t>(payload);
-  if (static_cast<int32_t>(ts - last_ts_) >= 0) {
+  // The later packets of a key have the timestamp of its start.
+  if (static_cast<int32_t>(ts - last_ts_) > 0) {
     last_ts_ = ts;
     last_ts_us_ = now_us;
   }
@@ -176,6 +177,7 @@ void Sender::begin_relay(const RtpView& v, uint64_t now_us) {
     // number instead.
     next_seq_ = v.seq;
     made_ts_ = last_ts_ = v.ts;
+    last_ts_us_ = now_us;
   }
   relay_split_ = false;
   relay_ssrc_ = v.ssrc;
@@ -183,14 +185,18 @@ void Sender::begin_relay(const RtpView& v, uint64_t now_us) {
   relay_ts_off_ = made_ts_ - v.ts;
   relay_last_seq_ = static_cast<uint16_t>(v.seq - 1);
   relay_last_ts_ = v.ts;
+  relay_last_us_ = now_us;
 }
 
 void Sender::relay(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us) {
   if (!continues_relay(v, facts, now_us)) begin_relay(v, now_us);
   if (static_cast<int16_t>(v.seq - relay_last_seq_) > 0) {
     relay_last_seq_ = v.seq;
-    if (facts.kind == PayloadKind::audio) relay_last_ts_ = v.ts;
-    relay_last_us_ = now_us;
+    // The packets of a key have the timestamp of its start.
+    if (facts.kind == PayloadKind::audio || static_cast<int32_t>(v.ts - relay_last_ts_) > 0) {
+      relay_last_ts_ = v.ts;
+      relay_last_us_ = now_us;
+    }
   }
   const auto seq = static_cast<uint16_t>(v.seq + relay_seq_off_);
   if (static_cast<int16_t>(seq - next_seq_) >= 0) next_seq_ = static_cast<uint16_t>(seq + 1);

@@ -35,6 +35,8 @@ class ReplayWindow {
     const uint64_t behind = top_ - index;
     return behind < 128 && !(seen_ >> behind & 1);
   }
+  /** Reports whether an index is too far back to be remembered. */
+  bool forgot(uint64_t index) const { return any_ && index < top_ && top_ - index >= 128; }
   void take(uint64_t index) {
     if (!any_ || index > top_) {
       const uint64_t ahead = any_ ? index - top_ : 128;
@@ -65,7 +67,8 @@ class SrtpContext {
 
   /** Encrypts in place. The buffer has room for 16 more bytes. Returns the new length, or 0 for a malformed packet. */
   size_t protect(uint8_t* packet, size_t n);
-  /** Authenticates and decrypts in place. `n` becomes the length of the plain packet. Changes state only on `ok`. */
+  /** Authenticates and decrypts in place. `n` becomes the length of the plain packet. Changes state and packet only on
+   * `ok`. */
   SrtpResult unprotect(uint8_t* packet, size_t& n);
   /**
    * The same for the first packet of an SSRC that had the key of an earlier context before, with the roll-over counter

@@ -27,23 +27,13 @@ void SrtpReceiver::describe(const StreamConfig& config, uint64_t now_us) {
 }
 
 SrtpResult SrtpReceiver::unprotect(uint8_t* packet, size_t& n, uint64_t now_us) {
-  SrtpResult result;
-  if (!before_) {
-    result = now_ ? now_->unprotect(packet, n) : SrtpResult::auth_failed;
-  } else {
-    // The peer may use the previous key until it has our answer. A failed AEAD decryption destroys the packet, so try
-    // the previous key on a copy.
-    uint8_t copy[kMaxPacket];
-    std::memcpy(copy, packet, n);
-    result = now_->unprotect(packet, n);
-    if (result == SrtpResult::auth_failed) {
-      std::memcpy(packet, copy, n);
-      result = now_->unprotect_after(*before_, packet, n);
-    }
+  SrtpResult result = now_ ? now_->unprotect(packet, n) : SrtpResult::auth_failed;
+  // The peer may use the previous key until it has our answer.
+  if (before_) {
+    if (now_ && result == SrtpResult::auth_failed) result = now_->unprotect_after(*before_, packet, n);
     if (result == SrtpResult::ok) {
       before_.reset();
     } else {
-      std::memcpy(packet, copy, n);
       result = before_->unprotect(packet, n);
       if (now_us > before_until_us_) before_.reset();
     }
