@@ -308,11 +308,17 @@ async function openRegistrar(t: Test, tls?: TlsOptions) {
   let refusing: number | null = null
   let [accepted, taken, heard] = [0, 0, 0]
   const nonce = 'abcdef0123456789'
+  /** The requests that were challenged, as they must come again (RFC 3261 §22.2). */
+  const expected_again = new Set<string>()
   const answerTo = ({ message }: IncomingRequest): [number, Record<string, string>?] => {
     if (message.method !== 'REGISTER') return [message.method === 'OPTIONS' ? 200 : 405]
     const given = message.get('authorization')
-    if (given === undefined)
+    const { call_id, from_tag, cseq } = message
+    if (given === undefined) {
+      expected_again.add(`${call_id} ${from_tag} ${cseq.seq + 1}`)
       return [401, { 'WWW-Authenticate': `Digest realm="${REALM}", nonce="${nonce}", qop="auth"` }]
+    }
+    if (!expected_again.delete(`${call_id} ${from_tag} ${cseq.seq}`)) return [403]
     if (refusing !== null) return [refusing]
     const { uri } = message
     const cnonce = /cnonce="([^"]+)"/.exec(given)?.[1] ?? ''
