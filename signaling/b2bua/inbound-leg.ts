@@ -153,8 +153,10 @@ export class InboundLeg extends Leg {
       this.#progress = before
       throw error
     })
+    if (this.#must) await this.#prackLimit()
     if (this.answered || this.ended) return false
-    this.#say(183, { body: sdp, reliable: this.#reliable !== 'no' })
+    // A 200 that waits for the same PRACK has this SDP.
+    if (!this.#answering) this.#say(183, { body: sdp, reliable: this.#reliable !== 'no' })
     return true
   }
 

@@ -257,6 +257,27 @@ t.test('a caller hears again each minute what it was told last, until the answer
   t.equal(ended.said.length, 2)
 })
 
+t.test('early media of a caller that requires 100rel waits for the PRACK of the 180', async t => {
+  const pracks: (() => void)[] = []
+  const { leg, said } = await ringing({ require: '100rel' }, () => new Promise(resolve => pracks.push(resolve)))
+  leg.ring()
+  const early = leg.early()
+  await turn()
+  t.same(said, [{ status: 180, reliable: true }], 'RFC 3262 §3: one unacknowledged response at a time')
+  pracks[0]?.()
+  t.equal(await early, true)
+  t.same(said.at(-1), { status: 183, body: 'v=0 ours', reliable: true })
+
+  const other = await ringing({ require: '100rel' }, () => new Promise(resolve => pracks.push(resolve)))
+  other.leg.ring()
+  const late = other.leg.early()
+  await turn()
+  const answering = other.leg.answer()
+  pracks.at(-1)?.()
+  await Promise.all([late, answering])
+  t.same(other.said, [{ status: 180, reliable: true }], 'a 200 that waits already has our SDP')
+})
+
 t.test(
   'an INVITE without an offer that requires 100rel gets ours in a reliable 180; the PRACK has the answer',
   async t => {
