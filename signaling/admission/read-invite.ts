@@ -58,6 +58,7 @@ export function readInvite(peer: CallingPeer, invite: InboundInvite): Reading {
     diverters: readDiverters({
       diversion: invite.header('diversion'),
       history: invite.header('history-info'),
+      privacy: invite.header('privacy'),
       called: called_e164 ?? written,
       country: DEFAULT_COUNTRY,
     }),

@@ -18,7 +18,10 @@ import { answerHeaders } from './session-timer.ts'
 /** How long a 2xx waits for the PRACK of an earlier reliable response. A lost PRACK must not lose the call. */
 const PRACK_LIMIT_MS = 4000
 
-/** A UAS that takes longer must send a 1xx every minute (RFC 3261 §13.3.1.1). A drachtio-server forgets after 64 s. */
+/**
+ * A UAS that takes longer must send a 1xx every minute (RFC 3261 §13.3.1.1): proxies on the way give up 2 or 3 minutes
+ * after the last one. A drachtio-server forgets after 64 s.
+ */
 const STILL_HERE_MS = 50_000
 
 /** What the caller has been told so far, each step but once. */
@@ -30,7 +33,7 @@ export class InboundLeg extends Leg {
   readonly #auth: Credentials | undefined
   readonly #late: boolean
   readonly #reliable: 'required' | 'supported' | 'no'
-  readonly #stillHere: Timer
+  #stillHere: Timer
   #earlyAnswer = false
   #progress: (typeof PROGRESS)[number] = 'none'
   #refused = false
@@ -61,10 +64,7 @@ export class InboundLeg extends Leg {
         ? 'supported'
         : 'no'
     invite.onEarly(this.handler)
-    this.#stillHere = ctx.clock.after(STILL_HERE_MS, () => {
-      if (this.#late && this.#must && !this.#early) this.ring(183)
-      else this.#say(183, { reliable: this.#must })
-    })
+    this.#stillHere = this.#sayLater(183)
   }
 
   /** Whether the INVITE had no offer. Then our 200 carries the offer, and early media is impossible. */
@@ -153,8 +153,10 @@ export class InboundLeg extends Leg {
       this.#progress = before
       throw error
     })
+    if (this.#must) await this.#prackLimit()
     if (this.answered || this.ended) return false
-    this.#say(183, { body: sdp, reliable: this.#reliable !== 'no' })
+    // A 200 that waits for the same PRACK has this SDP.
+    if (!this.#answering) this.#say(183, { body: sdp, reliable: this.#reliable !== 'no' })
     return true
   }
 
@@ -223,8 +225,18 @@ export class InboundLeg extends Leg {
 
   #say(status: number, options: { body?: string; reliable: boolean }): void {
     this.#stillHere.cancel()
+    this.#stillHere = this.#sayLater(status, options)
     const sent = this.invite.progress(status, { ...options, headers: { Allow: ALLOW } })
     if (options.reliable) this.#provisional = sent
+  }
+
+  /** Repeats a provisional response. SDP is repeated only if the caller may have missed it (RFC 6337 §3.1.1). */
+  #sayLater(status: number, { body = '', reliable = false } = {}): Timer {
+    return this.ctx.clock.after(STILL_HERE_MS, () => {
+      if (this.answered || this.ended) return
+      if (this.#late && this.#must && !this.#early) this.ring(183)
+      else this.#say(status, { ...(reliable || body === '' ? {} : { body }), reliable: this.#must })
+    })
   }
 
   #prackLimit(): Promise<unknown> {

@@ -1,13 +1,11 @@
-import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
-import { answerChallenge, readChallenges, uriHost } from '../../core/domain/identity/index.ts'
+import { uriHost } from '../../core/domain/identity/index.ts'
 import { grantedSeconds, nextRegistration, type RegistrationAnswer } from '../../core/domain/routing/index.ts'
 import { hostOf } from '../../core/domain/sip/address.ts'
 import { readSeconds } from '../../core/domain/sip/values.ts'
 import { judgeTls } from '../../core/domain/trunk-tests/index.ts'
 import { type Clock, iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
-import { digestHash } from '../../core/runtime/secrets.ts'
 import {
   type CarrierRegistrationState,
   saveRegistrationState,
@@ -198,33 +196,13 @@ class Kept {
     this.#after(again_in_seconds)
   }
 
-  /** Sends a REGISTER, and repeats it once to answer a challenge. @throws NotReached, LinkLost, RequestFailed */
-  async #send(expires_seconds: number): Promise<{ answer: SipResponse; address: CheckedAddress }> {
-    const { sip, unseal } = this.#options
+  /** Sends a REGISTER, and answers its challenges. @throws NotReached, LinkLost, RequestFailed */
+  async #send(expires_seconds: number): Promise<{ readonly answer: SipResponse; readonly address: CheckedAddress }> {
     const { registrar, transport, username, password_sealed, tls } = this.#registration
     const uri = targetUri(registrar, transport)
-    const method = 'REGISTER'
-    const headers = this.#headers(expires_seconds)
-    const first = await askFirst(this.#options, { uri, carrier_id: this.#id, tls }, { method, headers })
-    const { status } = first.answer
-    if (status !== 401 && status !== 407) return first
-    const proxy = status === 407
-    const [challenge] = readChallenges(first.answer.header(proxy ? 'proxy-authenticate' : 'www-authenticate') ?? '')
-    if (!challenge) return first
-    const credentials = answerChallenge({ hash: digestHash }, challenge, {
-      username,
-      password: unseal(password_sealed),
-      method,
-      uri,
-      cnonce: randomBytes(8).toString('hex'),
-      body: '',
-    })
-    const more = { [proxy ? 'Proxy-Authorization' : 'Authorization']: credentials }
-    const { address } = first
-    return {
-      answer: await sip.request({ method, uri, proxy: address.proxy, headers: { ...headers, ...more } }),
-      address,
-    }
+    const auth = { username, password: this.#options.unseal(password_sealed) }
+    const request = { method: 'REGISTER', headers: this.#headers(expires_seconds), auth }
+    return await askFirst(this.#options, { uri, carrier_id: this.#id, tls }, request)
   }
 
   /** Describes for people why a REGISTER failed. When TLS prevented it, that is what is wrong with the certificate. */

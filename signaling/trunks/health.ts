@@ -186,7 +186,8 @@ interface AskServices {
 
 /**
  * Sends a request to a target's addresses in turn until one responds. If none does, returns the response that the SIP
- * server generated for the last. @throws NotReached, LinkLost, RequestFailed
+ * server generated for the last. A registrar's 503 is returned only when no other address responds (RFC 3263 §4.3); a
+ * 503 to OPTIONS says that the target is alive. @throws NotReached, LinkLost, RequestFailed
  */
 export async function askFirst(
   { sip, peer_addresses }: AskServices,
@@ -195,13 +196,15 @@ export async function askFirst(
 ): Promise<{ readonly answer: SipResponse; readonly address: CheckedAddress }> {
   const found = await peer_addresses.find(asked)
   if (found.kind !== 'found') throw new NotReached(found.detail)
-  let last: { answer: SipResponse; address: CheckedAddress } | null = null
+  let kept: { answer: SipResponse; address: CheckedAddress } | null = null
   for (const address of found.addresses) {
-    last = { answer: await sip.request({ ...request, uri: asked.uri, proxy: address.proxy }), address }
-    if (!isMadeUp(last.answer)) break
+    const answer = await sip.request({ ...request, uri: asked.uri, proxy: address.proxy })
+    const busy = request.method === 'REGISTER' && answer.status === 503
+    if (!isMadeUp(answer) && !busy) return { answer, address }
+    if (!kept || isMadeUp(kept.answer)) kept = { answer, address }
   }
-  if (!last) throw new NotReached('it has no address')
-  return last
+  if (!kept) throw new NotReached('it has no address')
+  return kept
 }
 
 /** Returns the target's URI with the configured transport, unless the URI names one itself. */

@@ -190,9 +190,12 @@ t.test('registers with a carrier, renews before expiry, and unregisters at the e
     const web = await webServer(t, { '/voice': document })
     await w.routeToApplication(forwarding, `${web.url}/voice`)
     await w.routeToTrunk(delivered, trunk_id)
-    const caller = '+2348030001111'
+    const [caller, diverting] = ['+2348030001111', '+2348030007777']
     const called = (number: string) => {
-      const headers = { Privacy: 'id', 'P-Asserted-Identity': `<sip:${caller}@carrier.example>` }
+      const headers = {
+        ...{ Privacy: 'id; history', 'P-Asserted-Identity': `<sip:${caller}@carrier.example>` },
+        'History-Info': `<sip:${diverting}@carrier.example>;index=1, <sip:${number}@${REALM};cause=302>;index=1.1`,
+      }
       const facts = { to: `<sip:${number}@${REALM}>`, from: '<sip:anonymous@anonymous.invalid>', headers }
       return registrar.calls(contact ?? '', facts)
     }
@@ -208,6 +211,8 @@ t.test('registers with a carrier, renews before expiry, and unregisters at the e
     const second = called(delivered)
     const told = (await until('it is delivered', () => peer.invites.at(-1))).call.invite
     t.notMatch(told?.raw, '8030001111')
+    t.notMatch(told?.raw, '8030007777', 'who diverted the call is hidden, too')
+    t.match(told?.get('diversion'), /anonymous\.invalid>;reason=unconditional/)
     t.match(told?.get('from'), /^"Anonymous" <sip:anonymous@anonymous\.invalid>/)
     second.hangUp()
   })
@@ -308,11 +313,17 @@ async function openRegistrar(t: Test, tls?: TlsOptions) {
   let refusing: number | null = null
   let [accepted, taken, heard] = [0, 0, 0]
   const nonce = 'abcdef0123456789'
+  /** The requests that were challenged, as they must come again (RFC 3261 §22.2). */
+  const expected_again = new Set<string>()
   const answerTo = ({ message }: IncomingRequest): [number, Record<string, string>?] => {
     if (message.method !== 'REGISTER') return [message.method === 'OPTIONS' ? 200 : 405]
     const given = message.get('authorization')
-    if (given === undefined)
+    const { call_id, from_tag, cseq } = message
+    if (given === undefined) {
+      expected_again.add(`${call_id} ${from_tag} ${cseq.seq + 1}`)
       return [401, { 'WWW-Authenticate': `Digest realm="${REALM}", nonce="${nonce}", qop="auth"` }]
+    }
+    if (!expected_again.delete(`${call_id} ${from_tag} ${cseq.seq}`)) return [403]
     if (refusing !== null) return [refusing]
     const { uri } = message
     const cnonce = /cnonce="([^"]+)"/.exec(given)?.[1] ?? ''

@@ -22,6 +22,7 @@ const MAX_COUNTER = 100
 interface Given {
   readonly diversion: string | null
   readonly history: string | null
+  readonly privacy: string | null
   readonly called: string
   /** The country whose national formats are read. */
   readonly country: string
@@ -29,12 +30,14 @@ interface Given {
 
 /**
  * Returns who diverted the call, the last one first, as Diversion does. A peer that sends both headers tells one
- * history twice: the longer one is taken.
+ * history twice: the longer one is taken. Privacy of the message may hide all of History-Info (RFC 7044 §10.1.2).
  */
-export function readDiverters({ diversion, history, called, country }: Given): Diverter[] {
+export function readDiverters({ diversion, history, privacy, called, country }: Given): Diverter[] {
   const listed = diversion === null ? [] : readDiversion(diversion, country)
   const kept = history === null ? [] : readHistory(history, called, country)
-  return (kept.length > listed.length ? kept : listed).slice(0, MAX_DIVERTERS)
+  const taken = (kept.length > listed.length ? kept : listed).slice(0, MAX_DIVERTERS)
+  const hides = history !== null && readPrivacy(privacy).some(value => HIDING_ALL.has(value))
+  return hides ? taken.map(diverter => ({ ...diverter, hidden: true })) : taken
 }
 
 function readDiversion(header: string, country: string): Diverter[] {
@@ -71,6 +74,7 @@ function readHistory(header: string, called: string, country: string): Diverter[
 }
 
 const HIDING: ReadonlySet<string> = new Set(['history', 'header', 'user', 'id'])
+const HIDING_ALL: ReadonlySet<string> = new Set(['history', 'header', 'session'])
 
 const causeIn = (reason: string | null): number | undefined =>
   readReasons(reason).find(({ protocol }) => protocol === 'SIP')?.cause

@@ -186,25 +186,96 @@ async function inbound() {
   return { leg, log, byes, handle: (made: InboundRequest, facts = asPeer) => handler(made, facts) }
 }
 
+/** A leg that is called by an INVITE with these headers. It keeps what it tells the caller before its answer. */
+async function ringing(
+  headers: Record<string, string> = {},
+  acknowledged: () => Promise<void> = async () => undefined,
+) {
+  const { session, listener, dialog } = await stage()
+  const said: { status: number; body?: string; reliable?: boolean }[] = []
+  const clock = new ManualClock()
+  const invite = inviteOf(message(headers, 'v=0 theirs'), {
+    progress: (status, { body, reliable } = {}) => {
+      said.push({ status, ...(body ? { body } : {}), ...(reliable ? { reliable } : {}) })
+      return reliable ? acknowledged() : Promise.resolve()
+    },
+    accept: async () => dialog,
+  })
+  const leg = new InboundLeg(legServices({ ...called, clock }), {
+    id: 'a',
+    session,
+    log: pino({ level: 'silent' }),
+    listener,
+    invite,
+  })
+  return { leg, clock, said }
+}
+
 t.test('a caller that has heard nothing for 50 s gets a 183', async t => {
-  for (const rings of [false, true]) {
-    const { session, listener } = await stage()
-    const said: number[] = []
-    const clock = new ManualClock()
-    const invite = inviteOf(message({}, 'v=0 theirs'), { progress: async status => void said.push(status) })
-    const leg = new InboundLeg(legServices({ ...called, clock }), {
-      id: 'a',
-      session,
-      log: pino({ level: 'silent' }),
-      listener,
-      invite,
-    })
-    if (rings) leg.ring()
-    clock.advance(59_000)
-    t.same(said, rings ? [180] : [183])
-    leg.ring()
-    t.same(said, rings ? [180] : [183, 180], 'a 180 can still follow')
-  }
+  const { leg, clock, said } = await ringing()
+  clock.advance(59_000)
+  t.same(said, [{ status: 183 }])
+  leg.ring()
+  t.same(said, [{ status: 183 }, { status: 180 }], 'a 180 can still follow')
+})
+
+t.test('a caller hears again each minute what it was told last, until the answer', async t => {
+  const rings = await ringing()
+  rings.leg.ring()
+  rings.clock.advance(110_000)
+  const [ring, media] = [{ status: 180 }, { status: 183, body: 'v=0 ours' }]
+  t.same(rings.said, [ring, ring, ring], 'a proxy on the way gives up after 2 or 3 minutes without one')
+  await rings.leg.early()
+  rings.clock.advance(59_000)
+  t.same(rings.said.slice(3), [media, media], 'the same answer to its offer')
+  await rings.leg.answer()
+  rings.clock.advance(300_000)
+  t.equal(rings.said.length, 5)
+
+  const required = await ringing({ require: '100rel' })
+  required.leg.ring()
+  required.clock.advance(59_000)
+  const reliable = { status: 180, reliable: true }
+  t.same(required.said, [reliable, reliable])
+  await required.leg.early()
+  required.clock.advance(59_000)
+  t.same(
+    required.said.slice(2),
+    [
+      { ...media, reliable: true },
+      { status: 183, reliable: true },
+    ],
+    'it has our answer',
+  )
+
+  const ended = await ringing({ supported: '100rel' })
+  await ended.leg.early()
+  ended.clock.advance(59_000)
+  t.same(ended.said, [{ ...media, reliable: true }, { status: 183 }])
+  await ended.leg.end(null)
+  ended.clock.advance(300_000)
+  t.equal(ended.said.length, 2)
+})
+
+t.test('early media of a caller that requires 100rel waits for the PRACK of the 180', async t => {
+  const pracks: (() => void)[] = []
+  const { leg, said } = await ringing({ require: '100rel' }, () => new Promise(resolve => pracks.push(resolve)))
+  leg.ring()
+  const early = leg.early()
+  await turn()
+  t.same(said, [{ status: 180, reliable: true }], 'RFC 3262 §3: one unacknowledged response at a time')
+  pracks[0]?.()
+  t.equal(await early, true)
+  t.same(said.at(-1), { status: 183, body: 'v=0 ours', reliable: true })
+
+  const other = await ringing({ require: '100rel' }, () => new Promise(resolve => pracks.push(resolve)))
+  other.leg.ring()
+  const late = other.leg.early()
+  await turn()
+  const answering = other.leg.answer()
+  pracks.at(-1)?.()
+  await Promise.all([late, answering])
+  t.same(other.said, [{ status: 180, reliable: true }], 'a 200 that waits already has our SDP')
 })
 
 t.test(

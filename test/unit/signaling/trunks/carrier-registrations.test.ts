@@ -5,7 +5,7 @@ import { type CarrierConfig, EMPTY_SNAPSHOT, type Snapshot } from '../../../../s
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 import { admissionWorld } from '../../../support/admission-world.ts'
 import { addCarrier } from '../../../support/carriers.ts'
-import t from '../../../support/harness/index.ts'
+import t, { type Test } from '../../../support/harness/index.ts'
 import { until } from '../../../support/wait.ts'
 
 t.test("the Contact has our address of the registrar's family, or our first one for a host name", async t => {
@@ -18,12 +18,66 @@ t.test("the Contact has our address of the registrar's family, or our first one 
   t.equal(contactHost(['192.0.2.1'], '[2001:db8::7]'), '192.0.2.1', 'our only address, although of the other family')
 })
 
-t.test('a changed registration is made once the registrar has removed the one before it', async t => {
+/** Registrations that ask through `sip`, at these addresses of the registrar. */
+async function registrationsOver(t: Test, sip: SipStack, proxies: readonly string[]) {
   const w = await admissionWorld()
   t.teardown(() => w.close())
-  const { db } = w.state
   const facts = { name: 'Telco', codecs: ['PCMU' as const], sources: [], targets: [], routes: [] }
   const carrier_id = await addCarrier(w.state, facts, '2026-01-01T00:00:00.000Z')
+  const clock = new ManualClock()
+  const addresses = proxies.map(proxy => ({ proxy }))
+  const registrations = new CarrierRegistrations({
+    ...{ sip, clock, state: w.state, log: pino({ level: 'silent' }), node_id: 'n1', random: () => 0 },
+    ...{ hosts: ['192.0.2.1'], sip_port: 5060, sips_port: 5061, data_dir: w.data_dir, unseal: sealed => sealed },
+    peer_addresses: { find: async () => ({ kind: 'found', addresses }) as never },
+  })
+  const registered = (expires_seconds: number): Snapshot => {
+    const registration = {
+      ...{ registrar: 'sip:192.0.2.9', transport: 'udp', username: 'us', password_sealed: 'x', contact_user: 'us' },
+      ...{ expires_seconds, tls: { mode: 'required' } },
+    }
+    const carrier = { id: carrier_id, enabled: true, registration } as unknown as CarrierConfig
+    return { ...EMPTY_SNAPSHOT, carriers: new Map([[carrier_id, carrier]]) }
+  }
+  const stateOf = () =>
+    w.state.db
+      .selectFrom('carrier_registration_state')
+      .select(['state', 'last_code'])
+      .where('carrier_id', '=', carrier_id)
+      .executeTakeFirst()
+  return { registrations, clock, registered, stateOf }
+}
+
+t.test('a registrar whose first address answers 503 is asked at its second', async t => {
+  const status = { 'sip:192.0.2.9': 503, 'sip:192.0.2.10': 200, 'sip:192.0.2.11': 200 }
+  const asked: string[] = []
+  const sip = {
+    connected: true,
+    async request({ proxy, headers }: { proxy: keyof typeof status; headers: Record<string, string> }) {
+      asked.push(proxy)
+      const header = (name: string): string | null => (name === 'contact' ? `${headers['Contact']};expires=60` : null)
+      return { status: status[proxy], reason: '', header, source: { address: '192.0.2.9', port: 5060 } }
+    },
+  } as unknown as SipStack
+  const w = await registrationsOver(t, sip, Object.keys(status))
+  const settled = (state: string) =>
+    until(`it is ${state}`, async () => {
+      w.clock.advance(500)
+      const row = await w.stateOf()
+      return row?.state === state && row
+    })
+  w.registrations.apply(w.registered(60))
+  t.match(await settled('registered'), { last_code: 200 })
+  t.same(asked.slice(0, 2), ['sip:192.0.2.9', 'sip:192.0.2.10'])
+  t.notOk(asked.includes('sip:192.0.2.11'))
+  for (const proxy of Object.keys(status)) status[proxy as keyof typeof status] = 503
+  w.registrations.apply(w.registered(120))
+  t.match(await settled('failed'), { last_code: 503 }, 'all of them answer 503')
+  t.ok(asked.includes('sip:192.0.2.11'))
+  await w.registrations.stop()
+})
+
+t.test('a changed registration is made once the registrar has removed the one before it', async t => {
   const REGISTRAR = { address: '192.0.2.9', port: 5060, transport: 'udp' } as const
   const asked: { expires: string; answer: () => void }[] = []
   const sip = {
@@ -35,22 +89,7 @@ t.test('a changed registration is made once the registrar has removed the one be
         asked.push({ expires: headers['Expires'] ?? '', answer })
       }),
   } as unknown as SipStack
-  const clock = new ManualClock()
-  const registrations = new CarrierRegistrations({
-    ...{ sip, clock, state: w.state, log: pino({ level: 'silent' }), node_id: 'n1', random: () => 0 },
-    ...{ hosts: ['192.0.2.1'], sip_port: 5060, sips_port: 5061, data_dir: w.data_dir, unseal: sealed => sealed },
-    peer_addresses: { find: async () => ({ kind: 'found', addresses: [{ proxy: 'sip:192.0.2.9' }] }) as never },
-  })
-  const registered = (expires_seconds: number): Snapshot => {
-    const registration = {
-      ...{ registrar: 'sip:192.0.2.9', transport: 'udp', username: 'us', password_sealed: 'x', contact_user: 'us' },
-      ...{ expires_seconds, tls: { mode: 'required' } },
-    }
-    const carrier = { id: carrier_id, enabled: true, registration } as unknown as CarrierConfig
-    return { ...EMPTY_SNAPSHOT, carriers: new Map([[carrier_id, carrier]]) }
-  }
-  const stateOf = () =>
-    db.selectFrom('carrier_registration_state').select('state').where('carrier_id', '=', carrier_id).executeTakeFirst()
+  const { registrations, clock, registered, stateOf } = await registrationsOver(t, sip, ['sip:192.0.2.9'])
   /** Lets time pass until the registrar has been asked this often. */
   const untilAsked = (count: number) =>
     until(`${count} requests`, () => {

@@ -1,8 +1,8 @@
 import { type Diverter, diversionHeaders, readDiverters } from '../../../../../core/domain/sip/diversion.ts'
 import t from '../../../../support/harness/index.ts'
 
-const read = (diversion: string | null, history: string | null = null) =>
-  readDiverters({ diversion, history, called: '+2348030004711', country: 'NG' })
+const read = (diversion: string | null, history: string | null = null, privacy: string | null = null) =>
+  readDiverters({ diversion, history, privacy, called: '+2348030004711', country: 'NG' })
 const one = (number: string, reason: string, counter = 1, hidden = false): Diverter => ({
   number,
   reason,
@@ -50,6 +50,17 @@ t.test('of History-Info those entries are diverters that sent the call to anothe
     [one('+2348031112222', 'no-answer')],
     'both headers tell one history',
   )
+})
+
+t.test('a message that asks for privacy of its headers hides the whole history', async t => {
+  const history = '<sip:+2348031112222@x>;index=1, <sip:+2348030004711@x;cause=486>;index=1.1'
+  const hidden = (privacy: string | null, diversion: string | null = null) =>
+    read(diversion, history, privacy).map(diverter => diverter.hidden)
+  for (const privacy of ['history', 'id; Header', 'session,critical']) t.same(hidden(privacy), [true], privacy)
+  for (const privacy of [null, 'none', 'id', 'user']) t.same(hidden(privacy), [false], `${privacy}`)
+  const diversion = '<sip:+2348031112222@x>;reason=user-busy'
+  t.same(hidden('history', diversion), [true], 'Diversion tells the same history')
+  t.same(read(diversion, null, 'history'), [one('+2348031112222', 'user-busy')], 'Diversion alone has its own privacy')
 })
 
 t.test('both headers are written with the same history, and a hidden number only to a network', async t => {
