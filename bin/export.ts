@@ -56,7 +56,7 @@ export function exportCommand(): Command {
       const params = { export_id: job.id }
       try {
         const { rows } = await finished(job)
-        await askInto('get /exports/{export_id}/file', { params }, target)
+        await askInto('get /exports/{export_id}/file', { params }, target).catch(unlessSeen)
         complain(`${counted(rows, 'call')}\n`)
       } finally {
         await ask('delete /exports/{export_id}', { params })
@@ -66,6 +66,11 @@ export function exportCommand(): Command {
 
 /** Standard output as the end of a pipeline, which must not close it. */
 const standardOutput = (): Writable => new Writable({ write: (chunk, _encoding, done) => terminal().out(chunk, done) })
+
+/** A reader that has seen enough, such as head(1), is no fault. */
+function unlessSeen(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
+}
 
 /** Follows a job to its end. Where no platform runs that would carry it out, this process does. */
 function finished(begun: Job): Promise<Job> {

@@ -108,9 +108,12 @@ function importCommand(command: Command, { path, name: book_name, what }: Books)
         ...(from === undefined ? {} : { effective_from: instant(from) }),
       }
       const difference = await ask(`post /${path}/diff`, { body: list }).catch(byLine(file))
-      if (!json) show(difference, what)
-      if (options.dryRun === true) return json ? print(difference, options) : undefined
-      if (difference.added + difference.changed + difference.ended === 0) return
+      const { against } = difference
+      // A project without a list pays the general one: the same prices as its own stay when the general ones change.
+      const pins = against !== null && 'project_id' in against && against.project_id !== (project ?? null)
+      if (!json) show(difference, what, pins)
+      const nothing = difference.added + difference.changed + difference.ended === 0 && !pins
+      if (options.dryRun === true || nothing) return json ? print(difference, options) : undefined
       if (options.yes !== true && !(await confirmed())) {
         tell('nothing was imported\n')
         return
@@ -123,12 +126,13 @@ function importCommand(command: Command, { path, name: book_name, what }: Books)
     })
 }
 
-function show({ against, added, changed, ended, lines, leaps }: BookDifference, what: string): void {
+function show({ against, added, changed, ended, lines, leaps }: BookDifference, what: string, pins: boolean): void {
   const base = against ? `${against.name} (${against.id}), in force since ${against.effective_from}` : `no ${what}`
   const more = leaps.length > SHOWN ? [`! and ${leaps.length - SHOWN} more`] : []
   const warnings = leaps.slice(0, SHOWN).map(leap => `! tenfold or more: ${leap}`)
   for (const line of [`against ${base}:`, ...lines, ...warnings, ...more]) tell(`${line}\n`)
-  if (added + changed + ended === 0) tell('nothing changes\n')
+  if (added + changed + ended > 0) return
+  tell(pins ? 'no price changes; the project gets a list of its own\n' : 'nothing changes\n')
 }
 
 /** Prints each fault of the list with its line of the file. */

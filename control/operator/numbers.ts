@@ -179,6 +179,9 @@ export const numbers = [
     method: 'post',
     path: '/numbers/{number_id}/assign',
     summary: 'Give a number of the inventory to a project. A price needs operator:money',
+    description:
+      'A price other than that of the inventory is for this project: when the number is in the inventory again, it is ' +
+      'offered to nobody until `/operator/v1/number-offers` offers it.',
     scope: 'operator:network',
     context: 'organization',
     if_match: 'number',
@@ -195,9 +198,12 @@ export const numbers = [
       if (refusal) return refusal
       if (number.status !== 'available') return refuse('number_in_use', { value: number.e164, limit: number.status })
       const { monthly_minor = number.monthly_minor } = body
+      // A price that was made for one project is no offer to others when the number is back in the inventory.
+      const apart = { offered_to: 'nobody', offered_project_id: null } as const
+      const terms = { monthly_minor, ...(monthly_minor === number.monthly_minor ? {} : apart) }
       const project = await findAnyProject(db, body.project_id)
       if (!project) return notFound(`project ${body.project_id}`)
-      const saved = await saveNumber(db, number, { project_id: project.id, status: 'held', monthly_minor }, now)
+      const saved = await saveNumber(db, number, { project_id: project.id, status: 'held', ...terms }, now)
       await chargeNumbersOf(db, project, services.clock.now())
       const customer = { organization_id: project.organization_id, project_id: project.id }
       const change = numberChange(`Gave ${saved.e164} to ${project.name}`, number, saved, customer)

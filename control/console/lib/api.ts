@@ -1,3 +1,4 @@
+import { added, additionKey, newKey } from './additions.ts'
 import { ApiError, noAnswer, type Problem } from './problem.ts'
 import { type Revised, revisionOf, writeInTurn } from './revisions.ts'
 import { csrfToken, onlyProject, projectId, signedOut } from './session.ts'
@@ -9,10 +10,16 @@ interface Ask {
   readonly signal?: AbortSignal
   /** The request names no project. */
   readonly bare?: boolean
+  /**
+   * The request adds something, such as money: when its answer is lost and the person sends it again, it is added once.
+   * Not for an answer with a secret, which a replay lacks.
+   */
+  readonly once?: boolean
 }
 
-interface Sent extends Omit<Ask, 'on'> {
+interface Sent extends Omit<Ask, 'on' | 'once'> {
   readonly revision?: number
+  readonly key?: string
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -21,9 +28,15 @@ const API = '/console/api'
 
 /**
  * Sends a request. Paths that begin with /v1 are the management API, as the signed-in member; others are the console's
- * API. Rejects with an ApiError. Each write has its own idempotency key.
+ * API. Rejects with an ApiError. Each write has its own idempotency key; what is added once keeps it until an answer.
  */
-export async function ask<T>(method: Method, path: string, { on, ...options }: Ask = {}): Promise<T> {
+export async function ask<T>(method: Method, path: string, { on, once, ...options }: Ask = {}): Promise<T> {
+  if (once) {
+    const addition = JSON.stringify([projectId.peek(), path, options.body])
+    const answer = await bodyOf<T>(await send(method, path, { ...options, key: additionKey(addition, Date.now()) }))
+    added(addition)
+    return answer
+  }
   if (!on) return bodyOf<T>(await send(method, path, options))
   return writeInTurn(on, async revision => {
     const response = await send(method, path, { ...options, revision })
@@ -79,12 +92,12 @@ export function read<T>(path: string, signal?: AbortSignal): Promise<T> {
 /** Fetches the bytes of a recording or another file. */
 export const readBytes = async (path: string): Promise<ArrayBuffer> => (await send('GET', path, {})).arrayBuffer()
 
-async function send(method: Method, path: string, { body, revision, signal, bare }: Sent): Promise<Response> {
+async function send(method: Method, path: string, { body, revision, key, signal, bare }: Sent): Promise<Response> {
   const headers: Record<string, string> = {}
   if (projectId.value !== '' && !bare) headers['X-Project-ID'] = projectId.value
   if (method !== 'GET') {
     headers['X-CSRF-Token'] = csrfToken.value
-    headers['Idempotency-Key'] = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`
+    headers['Idempotency-Key'] = key ?? newKey()
   }
   if (revision !== undefined) headers['If-Match'] = `"${revision}"`
   if (body !== undefined) headers['Content-Type'] = 'application/json'

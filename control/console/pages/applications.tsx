@@ -120,7 +120,7 @@ export function Applications() {
   const add = () =>
     action.run(async () => {
       if (!adding) return
-      const made = await ask<Application>('POST', '/v1/voice/applications', { body: bodyOf(adding) })
+      const made = await ask<Application>('POST', '/v1/voice/applications', { body: bodyOf(adding), once: true })
       go(`/applications/${made.id}`)
     })
   const create = may('service_configuration:write') && (

@@ -168,7 +168,7 @@ export function Contain({ onClose, onDone, anyProject = false }: ContainProps) {
   const make = async () => {
     const of = { project_id: project, expires_in_seconds: (hours ?? 1) * 3600 }
     const body = { prefix, reason_category, reason_detail, ...of }
-    if (!(await action.run(() => ask('POST', '/operator/v1/containments', { body })))) return
+    if (!(await action.run(() => ask('POST', '/operator/v1/containments', { body, once: true })))) return
     onDone()
     onClose()
   }

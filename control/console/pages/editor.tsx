@@ -138,7 +138,7 @@ function Run({ markup, url }: { markup: string; url: string | null }) {
   const place = () =>
     action.run(async () => {
       const body = { to, from: caller, ...(url === null ? { markup } : { url }) }
-      setPlaced((await ask<PlacedTestCall>('POST', '/test-calls', { body })).call_id)
+      setPlaced((await ask<PlacedTestCall>('POST', '/test-calls', { body, once: true })).call_id)
       if (url === null) lastRun.value = markup
     })
   if (!hasRole('org:admin', 'org:engineer')) return null

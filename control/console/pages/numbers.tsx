@@ -211,7 +211,7 @@ function Order() {
   const [chosen, setChosen] = useState<readonly string[]>([])
   const action = useAction()
   const order = async () => {
-    const done = await action.run(() => ask('POST', '/v1/number-orders', { body: { numbers: chosen } }))
+    const done = await action.run(() => ask('POST', '/v1/number-orders', { body: { numbers: chosen }, once: true }))
     // After a refusal too: somebody else may have taken one of them.
     setChosen([])
     available.reload()
@@ -313,7 +313,7 @@ function Blocks() {
   const action = useAction()
   const make = () =>
     action.run(async () => {
-      await ask('POST', '/v1/number-blocks', { body: { start, end } })
+      await ask('POST', '/v1/number-blocks', { body: { start, end }, once: true })
       setStart('')
       setEnd('')
       blocks.reload()

@@ -201,7 +201,7 @@ export function Policies() {
   const add = () =>
     action.run(async () => {
       if (!adding) return
-      const made = await ask<Policy>('POST', '/v1/outbound-policies', { body: policyBody(adding) })
+      const made = await ask<Policy>('POST', '/v1/outbound-policies', { body: policyBody(adding), once: true })
       go(`/policies/${made.id}`)
     })
   const create = may('service_configuration:write') && (

@@ -165,7 +165,7 @@ function Create({ onClose }: { onClose: () => void }) {
   const action = useAction()
   const add = () =>
     action.run(async () => {
-      const made = await ask<Subaccount>('POST', '/v1/subaccounts', { body: bodyOf(name, value) })
+      const made = await ask<Subaccount>('POST', '/v1/subaccounts', { body: bodyOf(name, value), once: true })
       go(`/subaccounts/${made.id}`)
     })
   return (

@@ -18,7 +18,7 @@ export function TransferCall({ call, onClose }: TransferCallProps) {
   const action = useAction()
   const transfer = async () => {
     const body: TransferCallRequest = { to: to.trim() }
-    if (!(await action.run(() => ask('POST', `/v1/live-calls/${call.id}/transfer`, { body })))) return
+    if (!(await action.run(() => ask('POST', `/v1/live-calls/${call.id}/transfer`, { body, once: true })))) return
     toast('The call is being transferred')
     onClose()
   }

@@ -67,7 +67,7 @@ function Subtrunks({ trunk_id }: { trunk_id: string }) {
   const add = () =>
     action.run(async () => {
       const body = { ...adding, status: 'enabled' }
-      const made = await ask<SubtrunkDetail>('POST', `/v1/trunks/${trunk_id}/subtrunks`, { body })
+      const made = await ask<SubtrunkDetail>('POST', `/v1/trunks/${trunk_id}/subtrunks`, { body, once: true })
       go(`/trunks/${trunk_id}/subtrunks/${made.id}`)
     })
   return (

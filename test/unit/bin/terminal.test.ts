@@ -1,6 +1,9 @@
 import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { guardTerminal } from '../../../bin/terminal.ts'
 import { TREE } from '../../../core/runtime/tree.ts'
+import { putEmptyDatabase } from '../../support/fresh-state.ts'
 import t from '../../support/harness/index.ts'
 
 t.test('what others wrote cannot steer the terminal of an operator', async t => {
@@ -22,4 +25,13 @@ t.test('a reader that has seen enough ends no command, and makes none print a fa
   // The reader is gone long before the command has been loaded.
   const script = `{ ${TREE}/bin/strowger --help; echo "code $?" >&2; } | true`
   t.equal(spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stderr, 'code 0\n')
+})
+
+t.test('nor an export', async t => {
+  const data_dir = t.testdir()
+  await putEmptyDatabase(data_dir)
+  writeFileSync(join(data_dir, 'master.key'), `${'07'.repeat(32)}\n`)
+  const script = `{ ${TREE}/bin/strowger export; echo "code $?" >&2; } | true`
+  const env = { ...process.env, STROWGER_DATA: data_dir }
+  t.equal(spawnSync('sh', ['-c', script], { encoding: 'utf8', env }).stderr, '0 calls\ncode 0\n')
 })

@@ -131,3 +131,10 @@ t.test('each document in a guide passes the check that calls pass', async t => {
   }
   t.ok(documents >= 3)
 })
+
+t.test('the guide to fraud asks about a call as the API does', async t => {
+  const w = await controlPlane(t)
+  const [, path = '', body = ''] =
+    /^POST (\/v1\S+)\n(\{.*\})$/m.exec(readFileSync('docs/guides/fraud.md', 'utf8')) ?? []
+  t.match(await w.ask('POST', path, { body: JSON.parse(body) }), { status: 200, body: { called: '+2348030000001' } })
+})

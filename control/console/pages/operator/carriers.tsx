@@ -118,7 +118,7 @@ function Create({ onClose }: { onClose: () => void }) {
   const action = useAction()
   const add = () =>
     action.run(async () => {
-      const made = await ask<OperatorCarrier>('POST', '/operator/v1/carriers', { body: requestOf(draft) })
+      const made = await ask<OperatorCarrier>('POST', '/operator/v1/carriers', { body: requestOf(draft), once: true })
       go(`/operator/carriers/${made.id}`)
     })
   return (

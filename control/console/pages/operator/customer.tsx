@@ -102,7 +102,7 @@ function Projects({ organization_id }: { organization_id: string }) {
   const action = useAction()
   const add = async () => {
     const done = await action.run(() =>
-      ask('POST', '/operator/v1/projects', { body: { organization_id, name: name.trim() } }),
+      ask('POST', '/operator/v1/projects', { body: { organization_id, name: name.trim() }, once: true }),
     )
     if (!done) return
     setAdding(false)

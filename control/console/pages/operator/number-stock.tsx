@@ -118,6 +118,7 @@ function Add({ onClose, onAdded }: { onClose: () => void; onAdded: () => void })
     action.run(async () => {
       const made = await ask<StockedNumbers>('POST', '/operator/v1/numbers', {
         body: { first, ...(last === '' ? {} : { last }), ...(monthly_minor === null ? {} : { monthly_minor }) },
+        once: true,
       })
       toast(`${counted(made.added, 'number')} added to the stock`)
       onAdded()

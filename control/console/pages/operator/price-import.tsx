@@ -149,7 +149,7 @@ function Confirm({
   const action = useAction()
   const put = async () => {
     const body = { name: name.trim(), ...list, confirm_leaps, confirm_ended }
-    if (!(await action.run(() => ask('POST', '/operator/v1/price-books/imports', { body })))) return
+    if (!(await action.run(() => ask('POST', '/operator/v1/price-books/imports', { body, once: true })))) return
     toast('Imported; applying')
     onImported()
   }

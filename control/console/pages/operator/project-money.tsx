@@ -117,7 +117,7 @@ function Booking({ kind, path, onClose, onDone }: BookingProps) {
   const book = async () => {
     const amount_minor = (amount ?? 0) * (takes === 'take' ? -1 : 1)
     const body = { amount_minor, reason, ...(reference === '' ? {} : { reference }) }
-    if (!(await action.run(() => ask('POST', `${path}/${kind}`, { body })))) return
+    if (!(await action.run(() => ask('POST', `${path}/${kind}`, { body, once: true })))) return
     toast('Booked')
     onDone()
   }

@@ -6,6 +6,7 @@ import { machineOf } from '../../../../core/runtime/machine.ts'
 import { hashOfNothing } from '../../../../core/runtime/secrets.ts'
 import { ensureDemo } from '../../../../core/state/configuration/bootstrap.ts'
 import { bumpConfiguration } from '../../../../core/state/configuration/bump.ts'
+import { endQuarantines } from '../../../../core/state/configuration/numbers.ts'
 import { openState } from '../../../../core/state/index.ts'
 import { listMachines, putMachine, seeMachine } from '../../../../core/state/nodes/machines.ts'
 import { askToDrain, registerNode } from '../../../../core/state/nodes/nodes.ts'
@@ -249,6 +250,31 @@ t.test('a number is held by one project, and rests when it is taken back', async
   t.match(await assign(rival), { status: 409 }, 'not before its quarantine is over')
   t.match((await trailOf(w, acme.organization_id)).at(-1), { action: 'number.taken_back', detail: 'unpaid' })
   t.notMatch(await trailOf(w, rival.organization_id), [{ action: 'number.taken_back' }])
+})
+
+t.test('a number whose price was made for one project is not offered at it to others afterwards', async t => {
+  const { project_id } = await customer(ask, 'Friend')
+  const [first, last] = ['+2342019990000', '+2342019990002']
+  const key = await w.newKey({ project_id: (await customer(ask, 'Stranger')).project_id })
+  const stock = { first, last, monthly_minor: 50_000 }
+  t.match(await ask('POST', '/numbers', stock), { status: 201 })
+  const numbers: { id: string }[] = (await ask('GET', '/numbers?prefix=234201999000')).body.data
+  const prices = [{ monthly_minor: 0 }, { monthly_minor: 50_000 }, {}]
+  for (const [at, { id }] of numbers.entries()) {
+    const given = { project_id, ...prices[at] }
+    t.match(await change(ask, 'POST', `/numbers/${id}/assign`, given), { status: 200, body: given })
+    t.match(await change(ask, 'POST', `/numbers/${id}/take-back`, { reason: 'over' }), { status: 200 })
+  }
+  await endQuarantines(w.state.db, '2099-01-01T00:00:00.000Z')
+  const offered = await w.ask('GET', '/v1/numbers/available?prefix=234201999000', { key })
+  t.same(
+    offered.body.data.map(({ e164, monthly_minor }: { e164: string; monthly_minor: number }) => [e164, monthly_minor]),
+    [
+      ['+2342019990001', 50_000],
+      ['+2342019990002', 50_000],
+    ],
+  )
+  t.match(await ask('POST', '/number-offers', { ...stock, offered_to: 'all' }), { body: { offered: 3 } })
 })
 
 t.test('an operator grants no scope that they lack, and a revoked key is over at once', async t => {

@@ -1,9 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { takeAdmission } from '../../../../core/state/calls/leases.ts'
 import { draftRates, dropOldDrafts } from '../../../../core/state/money/price-book-drafts.ts'
 import { effectivePriceBook, lookupRate } from '../../../../core/state/money/rates.ts'
 import { INSTALLATION } from '../../../../core/state/people/audit.ts'
+import { runCommand } from '../../../support/command-line.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
 import { ranCall } from '../../../support/ended-calls.ts'
 import t from '../../../support/harness/index.ts'
@@ -308,4 +310,21 @@ t.test('what a carrier takes is a book of its own kind, which sells nothing', as
   const missing = await ask('POST', '/cost-books/diff', { csv })
   t.match(missing, { status: 422, body: { errors: [{ pointer: '/carrier_id' }] } })
   t.match(await ask('POST', '/cost-books/diff', { csv, carrier_id: 'car_none' }), { status: 404 })
+})
+
+t.test('the same list is imported for a project that has no list of its own yet, and then no more', async t => {
+  const { project_id } = await customer(ask, 'Pinned')
+  const env = { STROWGER_DATA: w.settings.data_dir, STROWGER_MASTER_KEY: '07'.repeat(32) }
+  const file = join(t.testdir(), 'pinned.csv')
+  writeFileSync(file, list('234,Nigeria,800,minute,1,1'))
+  const run = (...words: string[]) =>
+    runCommand(['rates', 'import', file, '--confirm', ...words], { env, state: w.state })
+  t.match(await run(), { code: 0, stdout: /: 1 rate, in force from / })
+  const pinned = await run('--project', project_id)
+  t.match(pinned, { code: 0, stdout: /list of its own\npbk_\S+: 1 rate, in force from / })
+  const again = await run('--project', project_id, '--json')
+  t.match(JSON.parse(again.stdout), { against: { project_id }, added: 0, same: 1 }, 'a program reads why')
+  writeFileSync(file, list('234,Nigeria,850,minute,1,1'))
+  t.equal((await run()).code, 0)
+  t.equal(await price(project_id, '2341234567'), 800, 'the next general price is not the project’s')
 })
