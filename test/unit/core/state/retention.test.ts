@@ -3,6 +3,7 @@ import { forgetOldMessages } from '../../../../core/state/calls/ladder.ts'
 import { pruneAdmission } from '../../../../core/state/calls/leases.ts'
 import { pruneMediaQuality } from '../../../../core/state/calls/media-quality.ts'
 import { pruneCallbacks } from '../../../../core/state/delivery/outbox-delivery.ts'
+import { dropOldDeliveries } from '../../../../core/state/delivery/webhook-endpoints.ts'
 import type { State } from '../../../../core/state/index.ts'
 import type { Schema } from '../../../../core/state/schema/index.ts'
 import { admissionWorld, NOW_MS } from '../../../support/admission-world.ts'
@@ -61,6 +62,18 @@ const KEPT: readonly Kept[] = [
     }),
     stays: { delivered: 0 },
     drop: state => pruneCallbacks(state, NOW_MS - 7 * DAY_MS),
+  },
+  {
+    table: 'webhook_delivery',
+    days: 30,
+    row: (n, at_ms) => ({
+      ...PROJECT,
+      ...{ id: `whd_${n}`, endpoint_id: 'whe_1', event_id: `${n}`, event_kind: 'call.ended', payload: '{}' },
+      ...{ state: 'delivered', attempts: 1, next_attempt_at: iso(at_ms), expires_at: iso(at_ms) },
+      created_at: iso(at_ms),
+    }),
+    stays: { state: 'pending' },
+    drop: state => dropOldDeliveries(state, iso(NOW_MS - 30 * DAY_MS)),
   },
 ]
 
