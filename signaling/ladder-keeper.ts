@@ -1,8 +1,9 @@
 import type { CallMessage } from '../core/domain/ladder/message.ts'
 import type { Clock } from '../core/runtime/clock.ts'
 import type { Log } from '../core/runtime/log.ts'
+import { Sleeper } from '../core/runtime/sleeper.ts'
 import { forgetOldMessages, insertMessages, insertMissingMessages } from '../core/state/calls/ladder.ts'
-import type { Db } from '../core/state/index.ts'
+import type { State } from '../core/state/index.ts'
 
 const FORGET_MS = 60_000
 
@@ -15,12 +16,13 @@ interface LadderKeeper {
 
 /** Writes the SIP messages of calls through the edge `edge_id`, and deletes old ones. */
 export function keepLadder(options: {
-  readonly db: Db
+  readonly state: State
   readonly edge_id: string
   readonly log: Log
   readonly clock: Clock
 }): LadderKeeper {
-  const { db, edge_id, log, clock } = options
+  const { state, edge_id, log, clock } = options
+  const { db } = state
   let writing: Promise<unknown> = Promise.resolve()
 
   const write = async (messages: readonly CallMessage[], again: boolean): Promise<boolean> => {
@@ -32,8 +34,10 @@ export function keepLadder(options: {
       return false
     }
   }
-  const forgetting = clock.every(FORGET_MS, () => {
-    forgetOldMessages(db, clock.now()).catch(err => log.warn({ err }, 'old SIP messages could not be removed'))
+  const forgetting = new Sleeper({
+    work: goesOn => forgetOldMessages(state, clock.now(), goesOn),
+    failed: err => log.warn({ err }, 'old SIP messages could not be removed'),
+    every: { clock, period_ms: FORGET_MS },
   })
   return {
     keep(messages, again) {
@@ -42,8 +46,7 @@ export function keepLadder(options: {
       return written
     },
     async stop() {
-      forgetting.cancel()
-      await writing
+      await Promise.all([forgetting.stop(), writing])
     },
   }
 }

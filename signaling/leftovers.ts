@@ -38,11 +38,11 @@ const DAY_MS = 86_400_000
 const MEDIA_QUALITY_DAYS = 30
 
 /** Removes expired data: run logs, media quality samples, registrations and claims of nonces. */
-export async function prune(ctx: CallContext): Promise<void> {
+export async function prune(ctx: CallContext, goesOn: () => boolean): Promise<void> {
   const now_ms = ctx.clock.now()
   await pruneRegistrations(ctx.state.db, now_ms)
   await pruneNonceClaims(ctx.state.db, now_ms)
-  await pruneMediaQuality(ctx.state.db, now_ms - MEDIA_QUALITY_DAYS * DAY_MS)
+  await pruneMediaQuality(ctx.state, now_ms - MEDIA_QUALITY_DAYS * DAY_MS, goesOn)
   await pruneRunLogs(join(ctx.config.data_dir, 'runs'), now_ms - ctx.config.run_log_days * DAY_MS)
 }
 

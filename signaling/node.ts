@@ -10,6 +10,7 @@ import type { MachineFiles } from '../core/runtime/machine-files.ts'
 import type { Registry } from '../core/runtime/metrics.ts'
 import type { ObjectStore } from '../core/runtime/object-store.ts'
 import { machineNonces, sharedNonces, unseal } from '../core/runtime/secrets.ts'
+import { Sleeper } from '../core/runtime/sleeper.ts'
 import type { VoiceRequester } from '../core/runtime/voice-request.ts'
 import type { Works } from '../core/runtime/works.ts'
 import { noteGuesser } from '../core/state/alerts/traffic-facts.ts'
@@ -330,8 +331,10 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       .then(() => unowned.sweep(ctx, sid => originator.holds(sid)))
       .catch(err => log.error({ err }, 'the search for lost calls and recordings failed'))
   })
-  const housekeeping = clock.every(PRUNE_MS, () => {
-    prune(ctx).catch(err => log.error({ err }, 'old rows and logs were not removed'))
+  const housekeeping = new Sleeper({
+    work: goesOn => prune(ctx, goesOn),
+    failed: err => log.error({ err }, 'old rows and logs were not removed'),
+    every: { clock, period_ms: PRUNE_MS },
   })
   exposeNode(options.metrics, ctx, { ...scripting, originator, registrations })
   await ready(options)
@@ -358,7 +361,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       visits.stop()
       sweep.cancel()
       peer_addresses.stop()
-      housekeeping.cancel()
+      await housekeeping.stop()
       unlink()
       await Promise.all([health.stop(), registrations.stop()])
       await turn?.stop()

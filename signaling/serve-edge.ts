@@ -41,7 +41,7 @@ export interface EdgeServer extends BeatLine {
 
 interface EdgeServerOptions {
   readonly path: string
-  readonly state: Pick<State, 'db'>
+  readonly state: State
   /** The id of the edge at the other end. */
   readonly edge_id: string
   /** The key of the digest nonces that all machines accept; null: the edge makes its own. */
@@ -63,7 +63,7 @@ interface EdgeServerOptions {
  */
 export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer> {
   const { path, state, edge_id, nonce_key, links, openRates, roles, bus, log, clock } = options
-  const ladder = keepLadder({ db: state.db, edge_id, log, clock })
+  const ladder = keepLadder({ state, edge_id, log, clock })
   let edge: Socket | undefined
   let retry: Timer | undefined
   let stopping = false

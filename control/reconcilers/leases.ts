@@ -17,7 +17,7 @@ export const oldLeases: Reconciler = {
   name: 'old-leases',
   period_ms: 3_600_000,
   runs: 'once',
-  async run({ state, clock }) {
-    await pruneAdmission(state.db, clock.now())
+  async run({ state, clock }, goesOn) {
+    await pruneAdmission(state, clock.now(), goesOn)
   },
 }

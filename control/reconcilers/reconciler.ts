@@ -18,7 +18,8 @@ export interface Reconciler {
    * rows, which it claims.
    */
   readonly runs: 'once' | 'each machine' | 'everywhere'
-  run(services: Services): Promise<void>
+  /** A run that takes long ends early when `goesOn` says that the task is stopped, or another process has it. */
+  run(services: Services, goesOn?: () => boolean): Promise<void>
   /** Ends the work that runs left in the background. */
   stop?(): Promise<void>
 }
@@ -40,8 +41,8 @@ export function runReconciler(
 ): RunningReconciler {
   const log: Log = services.log.child({ reconciler: reconciler.name })
   const sleeper = new Sleeper({
-    async work() {
-      if (mayRun()) await reconciler.run(services)
+    async work(goesOn) {
+      if (mayRun()) await reconciler.run(services, () => goesOn() && mayRun())
     },
     failed: err => {
       failures.inc({ reconciler: reconciler.name })

@@ -96,9 +96,9 @@ export const recordingRetention: Reconciler = {
   name: 'recording-retention',
   period_ms: 60_000,
   runs: 'once',
-  async run({ state, clock, log }) {
+  async run({ state, clock, log }, goesOn) {
     await dateRecordings(state.db, 1000)
-    const expired = await expireRecordings(state, clock.now())
+    const expired = await expireRecordings(state, clock.now(), goesOn)
     if (expired > 0) log.info({ recordings: expired }, 'recordings were deleted because their retention has ended')
     await pruneSimulatedCalls(state.db, clock.now() - 30 * DAY_MS)
   },

@@ -55,8 +55,8 @@ export const oldDeliveries: Reconciler = {
   name: 'old-deliveries',
   period_ms: 3_600_000,
   runs: 'once',
-  async run({ state, clock }) {
-    await dropOldDeliveries(state.db, iso(clock.now() - KEPT_MS))
+  async run({ state, clock }, goesOn) {
+    await dropOldDeliveries(state, iso(clock.now() - KEPT_MS), goesOn)
   },
 }
 

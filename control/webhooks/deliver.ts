@@ -68,6 +68,7 @@ class Delivering implements Deliverer {
   readonly #under_way = new Map<number, { readonly origin: string; readonly done: Promise<void> }>()
   readonly #ending = new AbortController()
   readonly #sleeper: Sleeper
+  readonly #pruner: Sleeper
   readonly #ends: readonly (() => void)[]
   #stopped = false
   #freed = false
@@ -83,17 +84,21 @@ class Delivering implements Deliverer {
       failed: err => log.error({ err }, 'callbacks could not be taken from the outbox'),
       every: { clock, period_ms: this.#limits.poll_ms },
     })
-    const prune = clock.every(PRUNE_EVERY_MS, () => this.#prune())
+    this.#pruner = new Sleeper({
+      work: goesOn => this.#prune(goesOn),
+      failed: err => log.error({ err }, 'old callbacks could not be removed'),
+      every: { clock, period_ms: PRUNE_EVERY_MS },
+    })
     const mend = clock.every(MEND_EVERY_MS, () => this.#mend())
     const wake = (): void => void this.#sleeper.wake()
-    this.#ends = [() => prune.cancel(), () => mend.cancel(), bus.on('outbox', wake)]
+    this.#ends = [() => mend.cancel(), bus.on('outbox', wake)]
     wake()
   }
 
   async stop(): Promise<void> {
     this.#stopped = true
     for (const end of this.#ends) end()
-    await this.#sleeper.stop()
+    await Promise.all([this.#sleeper.stop(), this.#pruner.stop()])
     const patience = this.#options.clock.after(this.#limits.stop_patience_ms, () => this.#ending.abort())
     await Promise.all([...this.#under_way.values()].map(({ done }) => done))
     patience.cancel()
@@ -158,11 +163,9 @@ class Delivering implements Deliverer {
     return [...origins].filter(origin => this.#countOf(origin) >= this.#limits.in_flight_per_origin)
   }
 
-  #prune(): void {
-    const { state, clock, log } = this.#options
-    pruneCallbacks(state.db, clock.now() - KEPT_MS).catch(err =>
-      log.error({ err }, 'old callbacks could not be removed'),
-    )
+  async #prune(goesOn: () => boolean): Promise<void> {
+    const { state, clock } = this.#options
+    await pruneCallbacks(state, clock.now() - KEPT_MS, goesOn)
   }
 
   #mend(): void {

@@ -1,8 +1,11 @@
 import type { Clock } from './clock.ts'
 
 interface SleeperOptions {
-  /** One run. `failed` gets its rejection; the next wake-up starts another run. */
-  readonly work: () => Promise<void>
+  /**
+   * One run. A long one ends early when `goesOn` says that it is stopped. `failed` gets its rejection; the next wake-up
+   * starts another run.
+   */
+  readonly work: (goesOn: () => boolean) => Promise<void>
   readonly failed: (error: unknown) => void
   /** Periodic wake-ups. With them, a lost wake-up costs only latency. */
   readonly every?: { readonly clock: Pick<Clock, 'every'>; readonly period_ms: number }
@@ -30,7 +33,7 @@ export class Sleeper {
       this.#again = true
       return this.#running
     }
-    this.#running = this.#work()
+    this.#running = this.#work(() => !this.#stopped)
       .catch(this.#failed)
       .then(() => {
         this.#running = null

@@ -1,7 +1,9 @@
 import type { Selectable } from 'kysely'
 import { shownCallId } from '../../domain/calls/foreign.ts'
 import { missingFrom } from '../../domain/ladder/message.ts'
-import type { Db, SipMessageTable } from '../db.ts'
+import type { Db, SipMessageTable, Trx } from '../db.ts'
+import type { State } from '../index.ts'
+import { writeInParts } from '../maintenance/parts.ts'
 import { callProcedure } from '../port.ts'
 import type { MessagesOfEdge } from '../procedures/running/messages.ts'
 
@@ -118,16 +120,13 @@ export async function callsOfCallIds(db: Db, sip_call_ids: readonly string[]): P
   return found
 }
 
-/** Deletes messages past their retention, a bounded number at a time, so that the write lock is held only briefly. */
-export async function forgetOldMessages(db: Db, now_ms: number, limit = 5000): Promise<void> {
-  await db
-    .deleteFrom('sip_message')
-    .where('id', 'in', eb =>
-      eb
-        .selectFrom('sip_message')
-        .select('id')
-        .where('at_ms', '<', now_ms - LADDER_DAYS * 86_400_000)
-        .limit(limit),
-    )
-    .execute()
+/** Deletes messages past their retention. */
+export async function forgetOldMessages(state: State, now_ms: number, goesOn?: () => boolean): Promise<void> {
+  const before_ms = now_ms - LADDER_DAYS * 86_400_000
+  const part = async (trx: Trx, rows: number): Promise<boolean> => {
+    const old = trx.selectFrom('sip_message').select('id').where('at_ms', '<', before_ms).orderBy('at_ms').limit(rows)
+    const { numDeletedRows } = await trx.deleteFrom('sip_message').where('id', 'in', old).executeTakeFirstOrThrow()
+    return Number(numDeletedRows) === rows
+  }
+  await writeInParts(state, part, goesOn)
 }

@@ -1,5 +1,7 @@
+import { sql } from 'kysely'
 import type { Db, LevelUseTable, Trx } from '../db.ts'
 import type { State } from '../index.ts'
+import { dropOldRows } from '../maintenance/old-rows.ts'
 import { callProcedure } from '../port.ts'
 import type { AdmissionOutcome, AdmissionRequest } from '../procedures/admission/request.ts'
 import type { Release, ReleaseInput } from '../procedures/ceilings/settle.ts'
@@ -104,19 +106,16 @@ export function holdersAt(db: Db | Trx, level: LevelUseTable['level'], id: strin
 
 const KEPT_DAYS = 30
 
-/** Deletes leases, spend and refusals older than 30 days. `limit` bounds the leases. Returns the number of rows. */
-export async function pruneAdmission(db: Db, now_ms: number, limit = 2000): Promise<number> {
+/** Deletes leases, spend and refusals older than 30 days. Returns the number of rows. */
+export async function pruneAdmission(state: State, now_ms: number, goesOn?: () => boolean): Promise<number> {
+  const { db } = state
   const before = new Date(now_ms - KEPT_DAYS * 86_400_000).toISOString()
-  const leases = await db
-    .deleteFrom('lease')
-    .where('id', 'in', eb =>
-      eb.selectFrom('lease').select('id').where('begun_at', '<', before).where('ended_at', 'is not', null).limit(limit),
-    )
-    .executeTakeFirst()
+  const ended = sql<boolean>`ended_at is not null`
+  const leases = await dropOldRows(state, { name: 'lease', number: 'id', at: 'begun_at', over: ended }, before, goesOn)
   const days = await pruneSpend(db, before.slice(0, 10))
   await db.deleteFrom('refusal_day').where('day', '<', before.slice(0, 10)).execute()
   const minutes = await callProcedure(db, 'prune_hours', null)
-  return Number(leases.numDeletedRows) + days + minutes
+  return leases + days + minutes
 }
 
 export type { AdmissionOutcome, AdmissionRequest } from '../procedures/admission/request.ts'

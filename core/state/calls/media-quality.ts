@@ -2,6 +2,8 @@ import type { Selectable } from 'kysely'
 import type { LegFigures } from '../../domain/calls/leg-figures.ts'
 import { iso } from '../../runtime/clock.ts'
 import type { Db, MediaQualityTable, Trx } from '../db.ts'
+import type { State } from '../index.ts'
+import { dropOldRows } from '../maintenance/old-rows.ts'
 
 /** Limit per call. A call of one day has 8640 samples per leg. */
 const MAX_ROWS_PER_CALL = 20_000
@@ -38,12 +40,7 @@ export async function legFiguresOf(db: Db | Trx, call_sid: string): Promise<LegF
   return rows.map(({ figures }) => JSON.parse(figures) as LegFigures)
 }
 
-/** Deletes samples older than `before_ms`, at most `limit` at a time. */
-export const pruneMediaQuality = async (db: Db, before_ms: number, limit = 5000): Promise<void> => {
-  await db
-    .deleteFrom('media_quality')
-    .where('id', 'in', eb =>
-      eb.selectFrom('media_quality').select('id').where('at', '<', iso(before_ms)).orderBy('id').limit(limit),
-    )
-    .execute()
+/** Deletes samples older than `before_ms`. */
+export async function pruneMediaQuality(state: State, before_ms: number, goesOn?: () => boolean): Promise<void> {
+  await dropOldRows(state, { name: 'media_quality', number: 'id', at: 'at' }, iso(before_ms), goesOn)
 }

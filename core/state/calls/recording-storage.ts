@@ -1,8 +1,9 @@
 import { type Selectable, sql } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
-import type { Db, RecordingTable } from '../db.ts'
-import { queueEvent } from '../delivery/webhook-endpoints.ts'
+import type { Db, RecordingTable, Trx } from '../db.ts'
+import { queueEvent, queueEvents } from '../delivery/webhook-endpoints.ts'
 import type { State } from '../index.ts'
+import { writeInParts } from '../maintenance/parts.ts'
 
 /** Storage of finished recordings: their files are sealed, retained, then deleted. */
 
@@ -122,24 +123,47 @@ export async function dateRecordings(db: Db, limit: number): Promise<number> {
   return rows.length
 }
 
+/** The most recordings of a transaction: each has an event, which takes several statements. */
+const EXPIRED_AT_ONCE = 50
+
 /**
- * Deletes expired recordings and queues their webhook events. Returns their number. A later step removes the files.
+ * Deletes expired recordings and queues their webhook events, some in each transaction: a retention job makes all of a
+ * project expire at once, and calls wait for none of them. Returns their number. A later step removes the files.
  */
-export const expireRecordings = (state: State, now_ms: number): Promise<number> =>
-  state.transaction(async trx => {
-    const rows = await trx
+export async function expireRecordings(state: State, now_ms: number, goesOn?: () => boolean): Promise<number> {
+  let expired = 0
+  const part = async (trx: Trx, rows: number): Promise<boolean> => {
+    const most = Math.min(rows, EXPIRED_AT_ONCE)
+    const old = await trx
+      .selectFrom('recording')
+      .select(['sid', 'project_id', 'call_sid'])
+      // Literal, as in the partial index of expiries.
+      .where('status', '=', sql.lit('completed'))
+      .where('expires_at', '<=', iso(now_ms))
+      .orderBy('expires_at')
+      .limit(most)
+      .execute()
+    if (old.length === 0) return false
+    const events = old.map(({ sid, project_id, call_sid }) => {
+      const data = { id: sid, name: `Recording of ${call_sid}`, summary: 'Its retention period has ended' }
+      return { project_id, kind: 'recording.deleted', data }
+    })
+    await queueEvents(trx, events, now_ms)
+    await trx
       .updateTable('recording')
       .set({ status: 'deleted', updated_at: iso(now_ms) })
-      .where('status', '=', 'completed')
-      .where('expires_at', '<=', iso(now_ms))
-      .returning(['sid', 'project_id', 'call_sid'])
+      .where(
+        'sid',
+        'in',
+        old.map(({ sid }) => sid),
+      )
       .execute()
-    for (const { sid, project_id, call_sid } of rows) {
-      const data = { id: sid, name: `Recording of ${call_sid}`, summary: 'Its retention period has ended' }
-      await queueEvent(trx, { project_id, kind: 'recording.deleted', data }, now_ms)
-    }
-    return rows.length
-  })
+    expired += old.length
+    return old.length === most
+  }
+  await writeInParts(state, part, goesOn)
+  return expired
+}
 
 /** Returns deleted recordings that still have a file in the data folder of a machine, or in the object store. */
 export const deletedWithFile = (db: Db, machine_id: string, limit: number): Promise<FileRow[]> =>

@@ -163,7 +163,8 @@ export async function consumersOfRange(
     .select(eb => [
       'number.route_kind as type',
       'number.route_id as id',
-      eb.fn.coalesce('trunk.name', 'subtrunk.name', 'voice_application.name').as('name'),
+      // All rows of a group have one name.
+      eb.fn.max(eb.fn.coalesce('trunk.name', 'subtrunk.name', 'voice_application.name')).as('name'),
       eb.fn.countAll<number>().as('count'),
     ])
     .where('number.project_id', '=', project_id)

@@ -1,6 +1,8 @@
 import { type Selectable, sql } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
 import type { Db, OutboxTable } from '../db.ts'
+import type { State } from '../index.ts'
+import { dropOldRows } from '../maintenance/old-rows.ts'
 import { readTogether, statement } from '../port.ts'
 
 /** The delivering half of the outbox: takes due rows and stores the outcomes. */
@@ -202,19 +204,11 @@ export async function countWaitingCallbacks(db: Db): Promise<number> {
   return Number(rows[0]?.waiting ?? 0)
 }
 
-/** Deletes callbacks that were delivered or given up, a bounded number at a time. Returns their number. */
-export async function pruneCallbacks(db: Db, before_ms: number, limit = 2000): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom('outbox')
-    .where('id', 'in', eb =>
-      eb
-        .selectFrom('outbox')
-        .select('id')
-        .where('created_at', '<', iso(before_ms))
-        .where(or => or.or([or('delivered', '=', 1), or('given_up', '=', 1)]))
-        .orderBy('id')
-        .limit(limit),
-    )
-    .executeTakeFirst()
-  return Number(numDeletedRows)
-}
+/** Deletes callbacks that were delivered or given up. Returns their number. */
+export const pruneCallbacks = (state: State, before_ms: number, goesOn?: () => boolean): Promise<number> =>
+  dropOldRows(
+    state,
+    { name: 'outbox', number: 'id', at: 'created_at', over: sql`(delivered = 1 or given_up = 1)` },
+    iso(before_ms),
+    goesOn,
+  )

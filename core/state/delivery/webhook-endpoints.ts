@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
 import type { Db, Trx, WebhookDeliveryTable, WebhookEndpointTable } from '../db.ts'
 import type { State } from '../index.ts'
+import { dropOldRows } from '../maintenance/old-rows.ts'
 import { callProcedure, queueProcedure, queueWrite, readTogether, statement, updateOf } from '../port.ts'
 import { newDelivery, type ProjectEvent } from '../procedures/running/events.ts'
 
@@ -150,12 +151,11 @@ export async function settleDelivery(
     .execute()
 }
 
-/** Deletes deliveries that ended before `before`. Returns their number. */
-export async function dropOldDeliveries(db: Db, before: string): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom('webhook_delivery')
-    .where('state', '!=', 'pending')
-    .where('created_at', '<', before)
-    .executeTakeFirst()
-  return Number(numDeletedRows)
-}
+/** Deletes deliveries from before `before` that have ended. Returns their number. */
+export const dropOldDeliveries = (state: State, before: string, goesOn?: () => boolean): Promise<number> =>
+  dropOldRows(
+    state,
+    { name: 'webhook_delivery', number: 'position', at: 'created_at', over: sql`state <> 'pending'` },
+    before,
+    goesOn,
+  )

@@ -47,7 +47,10 @@ export async function writePart(state: State, part: Part): Promise<boolean> {
   return more
 }
 
-/** Writes a long work to its end, part by part. */
-export async function writeInParts(state: State, part: Part): Promise<void> {
-  while (await writePart(state, part));
+/**
+ * Writes a long work to its end, part by part. It breaks off when `goesOn` says no, such as at the end of the process:
+ * for work that finds by itself what is left.
+ */
+export async function writeInParts(state: State, part: Part, goesOn: () => boolean = () => true): Promise<void> {
+  while ((await writePart(state, part)) && goesOn());
 }

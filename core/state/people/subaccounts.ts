@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { newId } from '../../runtime/ids.ts'
 import type { Db, LevelUseTable, SubaccountTable, Trx } from '../db.ts'
 
@@ -46,18 +46,22 @@ export async function usageOf(
   id: string,
   window_from: string,
 ): Promise<Usage> {
-  const taken = await db
+  // A call that took two of its routes has two leases, and one price.
+  const calls = db
     .selectFrom('lease')
-    .innerJoin('call', 'call.sid', 'lease.call_sid')
-    .leftJoin('reservation', 'reservation.call_sid', 'lease.call_sid')
+    .select('call_sid')
+    .where(USED_BY[level], '=', id)
+    .where('begun_at', '>=', window_from)
+  const taken = await db
+    .selectFrom('call')
+    .leftJoin('reservation', 'reservation.call_sid', 'call.sid')
     .select(eb => [
       eb.fn.countAll<number>().as('attempts'),
       eb.fn.count<number>('call.answered_at').as('answered'),
       eb.fn.sum<number>('reservation.held_minor').as('pending'),
       eb.fn.sum<number>('reservation.charge_minor').as('settled'),
     ])
-    .where(`lease.${USED_BY[level]}`, '=', id)
-    .where('lease.begun_at', '>=', window_from)
+    .where('call.sid', 'in', calls)
     .executeTakeFirstOrThrow()
   const refusals = await refusalsOf(db, level, id, window_from.slice(0, 10))
   const refused_calls = refusals.reduce((sum, { count }) => sum + count, 0)
@@ -103,22 +107,15 @@ export async function peakOf(
   id: string,
   window_from: string,
 ): Promise<Peak> {
-  const leases = await db
-    .selectFrom('lease')
-    .select(['begun_at', 'ended_at'])
-    .where(USED_BY[level], '=', id)
-    .where(eb => eb.or([eb('ended_at', 'is', null), eb('ended_at', '>=', window_from)]))
-    .execute()
-  const changes = leases.flatMap(({ begun_at, ended_at }) => [
-    { at: begun_at, by: 1 },
-    ...(ended_at === null ? [] : [{ at: ended_at, by: -1 }]),
-  ])
-  changes.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.by - b.by))
-  let live = 0
-  let peak: Peak = { peak_concurrent: 0, peak_concurrent_at: null }
-  for (const { at, by } of changes) {
-    live += by
-    if (live > peak.peak_concurrent) peak = { peak_concurrent: live, peak_concurrent_at: at }
-  }
-  return peak
+  const held = sql`from lease where ${sql.ref(USED_BY[level])} = ${id}`
+  // At one moment the slots that become free come before those that are taken.
+  const { rows } = await sql<{ at: string; live: number }>`
+    select at, live from (
+      select at, sum(slots) over (order by at, slots rows unbounded preceding) as live from (
+        select begun_at as at, 1 as slots ${held} and (ended_at is null or ended_at >= ${window_from})
+        union all select ended_at as at, -1 as slots ${held} and ended_at >= ${window_from}
+      ) as changes
+    ) as moments order by live desc, at limit 1`.execute(db)
+  const [peak] = rows
+  return { peak_concurrent: Number(peak?.live ?? 0), peak_concurrent_at: peak?.at ?? null }
 }

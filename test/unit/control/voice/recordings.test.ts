@@ -23,8 +23,9 @@ import { hasRoomForRecording, storedBytes } from '../../../../core/state/calls/r
 import { insertRecording, updateRecording } from '../../../../core/state/calls/recordings.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { insertPolicy } from '../../../../core/state/configuration/policies.ts'
-import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
+import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
+import { afterEachTransaction } from '../../../support/transactions.ts'
 import { until } from '../../../support/wait.ts'
 
 const KEY = Buffer.alloc(32, 1)
@@ -329,3 +330,32 @@ t.test(
     t.equal((await rowOf(w, without.sid)).expires_at, iso(old + 365 * day_ms))
   },
 )
+
+t.test('a thousand recordings that expire together are deleted some in each transaction', async t => {
+  const w = await controlPlane(t)
+  const { project_id } = w.demo
+  const hook = { url: 'https://hooks.example.com/', event_kinds: ['recording.deleted'] }
+  const headers = { 'Idempotency-Key': freshKey() }
+  const { status, text } = await w.ask('POST', '/v1/webhook-endpoints', { body: hook, headers })
+  t.equal(status, 201, text)
+  const now = iso(Date.now() - 1000)
+  const rows = Array.from({ length: 1000 }, () => ({
+    ...{ sid: newId.recording(), call_sid: newId.call(), project_id, source: 'RecordVerb', file: '', channels: 1 },
+    ...({ track: 'both', status: 'completed' } as const),
+    ...{ started_at: now, created_at: now, updated_at: now, expires_at: now },
+  }))
+  await w.state.db.insertInto('recording').values(rows.slice(0, 500)).execute()
+  await w.state.db.insertInto('recording').values(rows.slice(500)).execute()
+  const deleted = async (): Promise<number> =>
+    (await w.state.db.selectFrom('recording').select('sid').where('status', '=', 'deleted').execute()).length
+  const counts = [0]
+  const state = afterEachTransaction(w.state, async () => void counts.push(await deleted()))
+  await recordingRetention.run({ ...w, state }, () => false)
+  t.ok((await deleted()) < 1000, 'the end of the process does not wait for all')
+  await recordingRetention.run({ ...w, state })
+  const most = Math.max(...counts.map((count, at) => count - (counts[at - 1] ?? 0)))
+  t.ok(most <= 100, `${most} in one transaction`)
+  t.equal(await deleted(), 1000)
+  const events = await w.state.db.selectFrom('webhook_delivery').select('payload').execute()
+  t.equal(new Set(events.map(({ payload }) => JSON.parse(payload).data.id)).size, 1000, 'an event for each')
+})

@@ -531,7 +531,7 @@ t.test('deletes leases older than thirty days, but never those of running calls'
   await takeAdmission(w.state.db, old)
   await takeAdmission(w.state.db, long)
   await releaseAdmission(w.state.db, { call_sid: old.call_sid, answered: false, duration_seconds: 0, now_ms: NOW_MS })
-  t.ok((await pruneAdmission(w.state.db, NOW_MS)) >= 1)
+  t.ok((await pruneAdmission(w.state, NOW_MS)) >= 1)
   t.match(await w.state.db.selectFrom('lease').select('call_sid').execute(), [{ call_sid: long.call_sid }])
   t.same(await wrongCounters(w.state.db), [])
 })

@@ -103,6 +103,6 @@ t.test('windows count by the clock of this boot, not by a wall clock that jumps 
     .insertInto('spend_minute')
     .values([before - 200, before + 200].map(minute => ({ ...row, minute })))
     .execute()
-  t.equal(await pruneAdmission(db, NOW_MS), 2)
+  t.equal(await pruneAdmission(w.state, NOW_MS), 2)
   t.same(await minutes(), seen, 'minutes outside the rolling hour and ahead of the clock are deleted')
 })

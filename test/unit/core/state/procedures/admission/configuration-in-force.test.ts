@@ -13,6 +13,7 @@ import {
 } from '../../../../../../core/state/alerts/containments.ts'
 import { busiestDay } from '../../../../../../core/state/calls/counters.ts'
 import { releaseAdmission, takeAdmission } from '../../../../../../core/state/calls/leases.ts'
+import { insertCall } from '../../../../../../core/state/calls/running-calls.ts'
 import {
   archivePolicy,
   changeRules,
@@ -270,6 +271,60 @@ t.test('reports usage, refusals, peak and busiest day from the recorded calls', 
   t.match(await usageOf(db, 'subaccount', subaccount, NOW), { refused_calls: 2 })
   t.match(await peakOf(db, 'subaccount', subaccount, NOW), { peak_concurrent: 2, peak_concurrent_at: NOW })
   t.match(await busiestDay(db, 'subaccount', subaccount, '2026-03-01'), { date: '2026-03-02', settled_spend_minor: 40 })
+})
+
+t.test('a call that took two routes of a subaccount is one call, with one price', async t => {
+  const w = await world(t)
+  const { db } = w.state
+  const subaccount = await w.subaccount()
+  const request = w.request()
+  const { call_sid, caller, called, project_id } = request
+  const call = { sid: call_sid, origin: 'trunk', direction: 'outbound', status: 'queued', request: '{}' } as const
+  const parties = { from_number: caller, to_number: called, trunk_id: w.trunk_id, queued_at: NOW, project_id }
+  await insertCall(db, { ...call, ...parties }, NOW_MS)
+  await takeAdmission(db, request)
+  await takeAdmission(db, { ...request, part: 'inbound', way: null, second_route: true })
+  const parts = await db.selectFrom('lease').select('part').where('subaccount_id', '=', subaccount).execute()
+  t.same(new Set(parts.map(({ part }) => part)), new Set(['outbound', 'fallback']))
+  const usage = () => usageOf(db, 'subaccount', subaccount, NOW)
+  t.match(await usage(), { call_attempts: 1, answered_calls: 0, pending_spend_minor: 10 })
+  await db.updateTable('call').set({ answered_at: NOW }).where('sid', '=', call_sid).execute()
+  await releaseAdmission(db, { call_sid, answered: true, duration_seconds: 20, now_ms: NOW_MS + 20_000 })
+  t.match(await usage(), { call_attempts: 1, answered_calls: 1, pending_spend_minor: 0, settled_spend_minor: 20 })
+})
+
+t.test('the peak is the most slots at a time, and a slot that is free at a moment can be taken at it', async t => {
+  const w = await world(t)
+  const { db } = w.state
+  const subaccount = await w.subaccount()
+  const at = (minutes: number): string => new Date(NOW_MS + minutes * 60_000).toISOString()
+  const peak = async (window_from: number) => {
+    const { peak_concurrent, peak_concurrent_at } = await peakOf(db, 'subaccount', subaccount, at(window_from))
+    return [peak_concurrent, peak_concurrent_at]
+  }
+  t.same(await peak(0), [0, null])
+  const times: [number, number | null][] = [
+    [0, 9],
+    [1, 2],
+    [2, 3],
+    [4, 6],
+    [4, 5],
+    [5, 6],
+    [7, null],
+    [8, null],
+  ]
+  for (const [begun, ended] of times) {
+    const { call_sid } = w.request()
+    const of = { call_sid, part: 'outbound', node_id: 'node_1', project_id: w.project_id } as const
+    const lease = { ...of, subaccount_id: subaccount, begun_at: at(begun) }
+    await db
+      .insertInto('lease')
+      .values({ ...lease, ended_at: ended === null ? null : at(ended) })
+      .execute()
+  }
+  t.same(await peak(0), [3, at(4)], 'the first of two')
+  t.same(await peak(7), [3, at(8)])
+  t.same(await peak(60), [2, at(8)], 'slots that are held since before')
 })
 
 t.test('delegates a block once, and calls with its numbers find the subtrunk', async t => {
