@@ -79,8 +79,8 @@ export type RecordingAct =
 const STATUS = { stop: 'stopped', resume: 'in-progress', pause: 'paused' } as const
 
 /**
- * Stops, pauses or resumes a recording. Returns its row as it will be. One that is so already stays as it is; but a pause of
- * a document, or while a secret is typed, becomes the requester's, so that it does not end with theirs.
+ * Stops, pauses or resumes a recording. Returns its row as it will be. One that is so already stays as it is; but a
+ * pause of a document, or while a secret is typed, becomes the requester's, so that it does not end with theirs.
  */
 export async function changeRecording(
   { trx, now_ms }: LiveRequest,

@@ -641,6 +641,29 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     }
   })
 
+  await t.test('a queue that asks for a secret while it waits leaves nothing paused', async t => {
+    pages['/pin'] = doc(`<Gather sensitive="true" timeout="60"><Play loop="0">${url}/1300.wav</Play></Gather>`)
+    const recorded = '<Start><Recording trim="do-not-trim"/></Start>'
+    const { sid, line } = await callOut(doc(`${recorded}<Enqueue waitUrl="${url}/pin">pins</Enqueue>`))
+    await line.hears(1300)
+    const of = async () => (await w.manage('GET', `/recordings?call_id=${sid}`)).body.data[0]
+    await until('it is silent', async () => (await of())?.status === 'paused')
+    const agent = await callOut(doc('<Dial><Queue>pins</Queue></Dial>'))
+    await until('it goes on', async () => (await of()).status === 'in-progress')
+    const humming = line.hum(650)
+    await agent.line.hears(650)
+    await humming()
+    agent.line.hangUp()
+    await line.over()
+    const done = await until('it is finished', async () => {
+      const row = await of()
+      return row.status === 'completed' && row
+    })
+    t.match(done.pauses, [{ by: 'key' }])
+    const { channels } = readWav((await w.voice('GET', `/Recordings/${done.id}.wav`)).bytes)
+    t.ok(channels.some(samples => loudest(samples, 650) > -30))
+  })
+
   await t.test('a saved document runs a call with no web server, and no call of another project', async t => {
     const content = doc(`<Redirect method="GET">${url}/saved?from={{From}}&amp;none={{Digits}}</Redirect>`)
     const key = { 'Idempotency-Key': 'saved-1' }

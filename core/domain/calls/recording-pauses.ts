@@ -31,8 +31,8 @@ export function readTimeline(json: string | null): Timeline {
 const MAX_PAUSES = 1000
 
 /**
- * Adds a pause that begins now, `elapsed_ms` after the beginning of the recording. One that lasts becomes that of `by`, and
- * stays as it is.
+ * Adds a pause that begins now, `elapsed_ms` after the beginning of the recording. One that lasts becomes that of `by`,
+ * and stays as it is.
  */
 export function paused(
   timeline: Timeline,
