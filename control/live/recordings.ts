@@ -78,7 +78,10 @@ export type RecordingAct =
 
 const STATUS = { stop: 'stopped', resume: 'in-progress', pause: 'paused' } as const
 
-/** Stops, pauses or resumes a recording. Returns its row as it will be. One that is so already stays as it is. */
+/**
+ * Stops, pauses or resumes a recording. Returns its row as it will be. One that is so already stays as it is; but a
+ * pause of a document, or while a secret is typed, becomes the requester's, so that it does not end with theirs.
+ */
 export async function changeRecording(
   { trx, now_ms }: LiveRequest,
   row: RecordingRow,
@@ -87,7 +90,7 @@ export async function changeRecording(
   const status = STATUS[wanted.act]
   if (!RUNNING.includes(row.status))
     return refuse('state_conflict', { name: `recording ${row.sid}`, value: row.status })
-  if (row.status === status) return row
+  if (row.status === status && wanted.act !== 'pause') return row
   await send(trx, row, { ...wanted, sid: row.sid }, now_ms)
   return (await updateRecording(trx, row.sid, { status }, now_ms)) ?? row
 }

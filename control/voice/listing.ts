@@ -1,4 +1,4 @@
-import type { CallFilter, CallWindow } from '../../core/state/calls/calls.ts'
+import type { CallFilter } from '../../core/state/calls/calls.ts'
 import { type CallStatus, FINAL_STATUSES } from '../../core/state/index.ts'
 import { list, optional, resource, type TSchema, Type } from '../http/schema.ts'
 import { isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
@@ -9,14 +9,34 @@ const MAX_PAGE_SIZE = 100
 const DEFAULT_PAGE_SIZE = 50
 const MAX_PAGE = 1_000_000
 
-interface PageAsked {
+/** A window of a list, newest first: at an offset, or next to a row. */
+type Window<At> = { readonly offset: number } | { readonly older_than: At } | { readonly newer_than: At }
+
+/** How the page tokens of a list name its rows. */
+interface Places<Row, At> {
+  textOf(row: Row): string
+  /** Returns undefined when no row has such a text. */
+  read(text: string): At | undefined
+}
+
+/** A row of a list whose sort key is its position. */
+interface Positioned {
+  readonly position: number
+}
+
+const BY_POSITION: Places<Positioned, number> = {
+  textOf: ({ position }) => String(position),
+  read: text => (/^[0-9]{1,15}$/.test(text) ? Number(text) : undefined),
+}
+
+interface PageAsked<At> {
   readonly page: number
   readonly page_size: number
-  readonly window: CallWindow
+  readonly window: Window<At>
 }
 
 /** Reads the page parameters. Values out of range are clamped, because the stock library requests pages of 1000. */
-function readPage(query: URLSearchParams): PageAsked | VoiceRefusal {
+function readPage<At>(query: URLSearchParams, read: Places<never, At>['read']): PageAsked<At> | VoiceRefusal {
   const page = integerOf(query.get('Page') || query.get('page') || '0')
   if (page === null) return numbered(20001, 'Page is not an integer.')
   const size = integerOf(query.get('PageSize') || query.get('page_size') || String(DEFAULT_PAGE_SIZE))
@@ -25,9 +45,10 @@ function readPage(query: URLSearchParams): PageAsked | VoiceRefusal {
   const asked = Math.min(MAX_PAGE, Math.max(0, page))
   const token = query.get('PageToken')
   if (!token) return { page: asked, page_size, window: { offset: asked * page_size } }
-  const [, side, position] = /^P([AB])([0-9]{1,15})$/.exec(token) ?? []
-  if (position === undefined) return numbered(21481, 'PageToken is not one of this list.')
-  const window = side === 'A' ? { older_than: Number(position) } : { newer_than: Number(position) }
+  const [, side, text = ''] = /^P([AB])(.+)$/.exec(token) ?? []
+  const at = read(text)
+  if (at === undefined) return numbered(21481, 'PageToken is not one of this list.')
+  const window = side === 'A' ? { older_than: at } : { newer_than: at }
   return { page: asked, page_size, window }
 }
 
@@ -47,47 +68,52 @@ export const voicePageSchema = <K extends string, T extends TSchema>(name: strin
     previous_page_uri: optional(Type.String()),
   })
 
-/** A row of a list whose sort key is its position. */
-interface Positioned {
-  readonly position: number
-}
-
 /** The page of a list, and what every page says about itself. */
 interface PageOf<Row> {
   readonly rows: readonly Row[]
   readonly about: Readonly<{ uri: string; page: number; page_size: number }> & ReturnType<typeof pageLinks>
 }
 
+interface Listed {
+  readonly query: URLSearchParams
+  readonly path: string
+}
+
 /** Reads the page that was asked for, newest first. `read` gets one row more than the page holds. */
-export async function voicePageOf<Row extends Positioned>(
-  { query, path }: { readonly query: URLSearchParams; readonly path: string },
-  read: (window: CallWindow, limit: number) => Promise<readonly Row[]>,
+export const voicePageOf = <Row extends Positioned>(
+  asked: Listed,
+  read: (window: Window<number>, limit: number) => Promise<readonly Row[]>,
+): Promise<PageOf<Row> | VoiceRefusal> => voicePageBy(BY_POSITION, asked, read)
+
+/** The same, of a list with another sort key. */
+export async function voicePageBy<Placed, Row extends Placed, At>(
+  places: Places<Placed, At>,
+  { query, path }: Listed,
+  read: (window: Window<At>, limit: number) => Promise<readonly Row[]>,
 ): Promise<PageOf<Row> | VoiceRefusal> {
-  const page = readPage(query)
+  const page = readPage(query, places.read)
   if (isVoiceRefusal(page)) return page
   const { window, page_size } = page
   // The one extra row shows whether there is a next page.
   const found = await read(window, page_size + 1)
   const rows = 'newer_than' in window ? found.slice(-page_size) : found.slice(0, page_size)
   const more = 'newer_than' in window ? rows.length > 0 : found.length > page_size
-  const links = pageLinks({ path, query, page, more, first: rows[0], last: rows.at(-1) })
+  const [first, last] = [rows.at(0), rows.at(-1)].map(row => row && places.textOf(row))
+  const links = pageLinks({ path, query, page, more, first, last })
   return { rows, about: { uri: path, page: page.page, page_size, ...links } }
 }
 
 /** Returns a page of a list that is read as a whole, such as the participants of a conference. */
-export async function pageOfAll<Row>(
-  asked: { readonly query: URLSearchParams; readonly path: string },
-  all: readonly Row[],
-): Promise<PageOf<Row> | VoiceRefusal> {
+export async function pageOfAll<Row>(asked: Listed, all: readonly Row[]): Promise<PageOf<Row> | VoiceRefusal> {
   return pageAt(asked, async (offset, limit) => all.slice(offset, offset + limit))
 }
 
 /** Reads the page that was asked for of a list whose order new rows hardly change, such as one by name. */
 export async function pageAt<Row>(
-  { query, path }: { readonly query: URLSearchParams; readonly path: string },
+  { query, path }: Listed,
   read: (offset: number, limit: number) => Promise<readonly Row[]>,
 ): Promise<PageOf<Row> | VoiceRefusal> {
-  const page = readPage(query)
+  const page = readPage(query, BY_POSITION.read)
   if (isVoiceRefusal(page)) return page
   const { page_size } = page
   const found = await read(page.page * page_size, page_size + 1)
@@ -105,10 +131,10 @@ export async function pageAt<Row>(
 function pageLinks(facts: {
   readonly path: string
   readonly query: URLSearchParams
-  readonly page: PageAsked
+  readonly page: Pick<PageAsked<unknown>, 'page' | 'page_size'>
   readonly more: boolean
-  readonly first: Positioned | undefined
-  readonly last: Positioned | undefined
+  readonly first: string | undefined
+  readonly last: string | undefined
 }): { first_page_uri: string; next_page_uri?: string; previous_page_uri?: string } {
   const { page, page_size } = facts.page
   const link = (number: number, token: string | null): string => {
@@ -118,10 +144,10 @@ function pageLinks(facts: {
     if (token !== null) query.set('PageToken', token)
     return `${facts.path}?${query}`
   }
-  const before = facts.first ? `PB${facts.first.position}` : null
+  const before = facts.first ? `PB${facts.first}` : null
   return {
     first_page_uri: link(0, null),
-    ...(facts.more && facts.last ? { next_page_uri: link(page + 1, `PA${facts.last.position}`) } : {}),
+    ...(facts.more && facts.last ? { next_page_uri: link(page + 1, `PA${facts.last}`) } : {}),
     ...(page > 0 ? { previous_page_uri: link(page - 1, before) } : {}),
   }
 }

@@ -1,3 +1,4 @@
+import { iso } from '../../core/runtime/clock.ts'
 import { findAccountCall, findProjectRecording, type RecordingRow } from '../../core/state/calls/calls.ts'
 import { findConference } from '../../core/state/calls/conferences.ts'
 import { listProjectRecordings, type RecordingFilter } from '../../core/state/calls/recording-list.ts'
@@ -10,24 +11,31 @@ import { unknownConference } from './conferences.ts'
 import { readRecording } from './create.ts'
 import { isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import type { Form } from './form.ts'
-import { pageOfAll, readRange, voicePageSchema } from './listing.ts'
+import { readRange, voicePageBy, voicePageSchema } from './listing.ts'
 import { presentVoiceRecording, VoiceRecording } from './present.ts'
 import { unknownRecording } from './recordings.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
 
 /** Recordings of calls and conferences that run: list, start, pause, resume, stop, delete. */
 
-/** What a list of recordings reads at most. */
-const MOST = 1000
-
 const RecordingPage = voicePageSchema('VoiceRecordingPage', 'recordings', VoiceRecording)
 const PAGES = { 'PageSize, Page': 'as in the list of calls' }
 const OF_CALL = '/Calls/{call_sid}/Recordings'
 const OF_CONFERENCE = '/Conferences/{conference}/Recordings'
 
+/** The place of a recording in its list. It is known without the row, which may be gone when the next page is read. */
+const BY_BIRTH = {
+  textOf: ({ created_at, sid }: Pick<RecordingRow, 'created_at' | 'sid'>) => `${Date.parse(created_at)}-${sid}`,
+  read(text: string) {
+    const [, ms, sid] = /^([0-9]{1,15})-(RE[0-9a-f]{32})$/.exec(text) ?? []
+    return sid === undefined ? undefined : { created_at: iso(Number(ms)), sid }
+  },
+}
+
 async function list({ account, services, query, path }: VoiceContext, filter: RecordingFilter) {
-  const rows = await listProjectRecordings(services.state.db, account.project_id, filter, { limit: MOST })
-  const page = await pageOfAll({ query, path }, rows)
+  const page = await voicePageBy(BY_BIRTH, { query, path }, (window, limit) =>
+    listProjectRecordings(services.state.db, account.project_id, filter, { limit, ...window }),
+  )
   if (isVoiceRefusal(page)) return page
   const recordings = page.rows.map(row => presentVoiceRecording(row, account.account_sid))
   return { status: 200 as const, body: { recordings, ...page.about } }

@@ -5,9 +5,12 @@ import type { Call } from './call.ts'
 /** A recording that runs on this node, for those who stop or pause it. */
 export interface LiveRecording {
   readonly call_sid: string
-  readonly paused: boolean
+  /** Who has asked for its pause last; null: it records. */
+  readonly paused_by: PausedBy | null
   stop(): void
+  /** A pause that lasts becomes that of `by`. */
   pause(behavior: PauseBehavior, by: PausedBy): void
+  /** While a secret is typed, it only becomes a pause by `key`, which ends with that. */
   resume(): void
 }
 
@@ -28,6 +31,8 @@ export class CallRegistry {
   readonly #hungUp = boundedMap<string, true>(MOST_HUNG_UP)
   /** The recordings that run, by sid. That of a conference may outlive its call. */
   readonly recordings = new Map<string, LiveRecording>()
+  /** Who keeps the recordings of a call silent, because a secret is typed. */
+  readonly hushes = new Set<{ readonly call_sid: string }>()
   /** Streams, recording servers, transcriptions and subscriptions that run, by sid. */
   readonly activities = new Map<string, LiveActivity>()
   /** The subscribers to the JSON messages of a call's client, by the call's sid. */
@@ -43,6 +48,10 @@ export class CallRegistry {
 
   all(): Call[] {
     return [...this.#calls.values()]
+  }
+
+  hushed(call_sid: string): boolean {
+    return [...this.hushes].some(hush => hush.call_sid === call_sid)
   }
 
   add(call: Call): void {

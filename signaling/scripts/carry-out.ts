@@ -30,6 +30,7 @@ interface Executor {
   readonly recognitions: Recognitions
   readonly siprec: Siprec
   readonly timers: Timers
+  readonly pauses: Pauses
   requester(): DocumentRequester
   /** Sets whether each key is reported to the interpreter. */
   collect(on: boolean): void
@@ -37,11 +38,11 @@ interface Executor {
 }
 
 export function commandHandlers(executor: Executor): CommandHandlers {
-  const { script, player, recorder, children, referrals, streams, relays, recognitions, siprec, timers } = executor
+  const { script, player, recorder, children, referrals, streams, relays, recognitions, siprec, timers, pauses } =
+    executor
   const { host } = script
-  const { rooms, queues, visits, calls } = script.ctx
+  const { rooms, queues, visits } = script.ctx
   const emit = (event: Event): void => script.emit(event)
-  const pauses = new Pauses(calls, host.call.sid)
   return {
     fetch: command =>
       void fetchDocument(executor.requester(), command).then(fetched => {
@@ -118,31 +119,34 @@ export function commandHandlers(executor: Executor): CommandHandlers {
 }
 
 /** The pauses of a call's recordings that its document has asked for. */
-class Pauses {
-  readonly #calls: Pick<CallRegistry, 'recordings'>
-  readonly #call_sid: string
-  readonly #paused = new Map<string, LiveRecording[]>()
+export class Pauses {
+  readonly call_sid: string
+  readonly #calls: Pick<CallRegistry, 'recordings' | 'hushes' | 'hushed'>
 
-  constructor(calls: Pick<CallRegistry, 'recordings'>, call_sid: string) {
+  constructor(calls: Pick<CallRegistry, 'recordings' | 'hushes' | 'hushed'>, call_sid: string) {
     this.#calls = calls
-    this.#call_sid = call_sid
+    this.call_sid = call_sid
   }
 
-  pause({ id, behavior, by }: Extract<Command, { readonly type: 'pause_recordings' }>): void {
-    const running = this.#live().filter(({ paused }) => !paused)
-    this.#paused.set(id, running)
-    for (const recording of running) recording.pause(behavior, by)
+  pause({ behavior, by }: Pick<Extract<Command, { readonly type: 'pause_recordings' }>, 'behavior' | 'by'>): void {
+    // Recordings that begin meanwhile are silent, too.
+    if (by === 'key') this.#calls.hushes.add(this)
+    for (const recording of this.#live()) if (recording.paused_by === null) recording.pause(behavior, by)
   }
 
   resume(id: string | null): void {
-    const recordings = id === null ? this.#live() : (this.#paused.get(id) ?? [])
-    if (id === null) this.#paused.clear()
-    else this.#paused.delete(id)
-    for (const recording of recordings) if (recording.paused) recording.resume()
+    if (id !== null) this.unhush()
+    else for (const recording of this.#live()) if (recording.paused_by !== null) recording.resume()
+  }
+
+  /** The secret is typed, or the script is over. What others have paused meanwhile stays paused. */
+  unhush(): void {
+    if (!this.#calls.hushes.delete(this)) return
+    for (const recording of this.#live()) if (recording.paused_by === 'key') recording.resume()
   }
 
   #live(): LiveRecording[] {
-    return [...this.#calls.recordings.values()].filter(({ call_sid }) => call_sid === this.#call_sid)
+    return [...this.#calls.recordings.values()].filter(({ call_sid }) => call_sid === this.call_sid)
   }
 }
 

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { recordingSeconds } from '../../core/domain/calls/parameters.ts'
-import { measured, paused, resumed, type Timeline } from '../../core/domain/calls/recording-pauses.ts'
+import { measured, type PausedBy, paused, resumed, type Timeline } from '../../core/domain/calls/recording-pauses.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { hasRoomForRecording } from '../../core/state/calls/recording-storage.ts'
@@ -39,7 +39,8 @@ interface Recording {
   readonly callback: RecordingCallback | null
   readonly started_ms: number
   timeline: Timeline
-  /** Resolves when the media worker records. */
+  paused_by: PausedBy | null
+  /** Resolves when the media worker is asked to record. It obeys later requests in their order. */
   readonly started: Promise<void>
   readonly ended: (
     event: RecordEndedEvent,
@@ -211,6 +212,7 @@ export class CallRecorder {
 
   #controls(recording: Recording): LiveRecording {
     const { call, leg } = this.#host
+    const { calls } = this.#services
     const { sid } = recording
     const { hub } = leg.session
     const failed = (err: unknown): void => call.log.debug({ err, recording_id: sid }, 'a recording was not changed')
@@ -219,21 +221,24 @@ export class CallRecorder {
       const changes = { status, pauses: JSON.stringify(recording.timeline) }
       return call.persist(trx => updateRecording(trx, sid, changes, call.clock.now()))
     }
-    return {
+    const controls: LiveRecording = {
       call_sid: call.sid,
-      get paused() {
-        return recording.timeline.at(-1)?.length_ms === null
+      get paused_by() {
+        return recording.paused_by
       },
       stop: () => void recording.started.then(() => hub.request('record.stop', { recording_id: sid })).catch(failed),
       pause: (behavior, by) => {
         const silent = behavior === 'silence'
         recording.timeline = paused(recording.timeline, { behavior, by }, this.#elapsed(recording))
+        recording.paused_by = by
         recording.started
           .then(() => hub.request('record.pause', { recording_id: sid, silent }))
           .then(() => save('paused'))
           .catch(failed)
       },
       resume: () => {
+        if (calls.hushed(call.sid)) return controls.pause('silence', 'key')
+        recording.paused_by = null
         recording.timeline = resumed(recording.timeline, this.#elapsed(recording))
         recording.started
           .then(() => hub.request('record.resume', { recording_id: sid }))
@@ -241,6 +246,7 @@ export class CallRecorder {
           .catch(failed)
       },
     }
+    return controls
   }
 
   #elapsed({ started_ms }: Recording): number {
@@ -257,11 +263,13 @@ export class CallRecorder {
     const started = new Promise<void>(resolve => {
       begun = resolve
     })
-    const recording: Recording = { ...wanted, sid, file, started_ms, timeline: [], started }
+    const recording: Recording = { ...wanted, sid, file, started_ms, timeline: [], paused_by: null, started }
     const path = join(config.data_dir, file)
     const { hub } = leg.session
     this.#live.set(wanted.id, sid)
-    calls.recordings.set(sid, this.#controls(recording))
+    const controls = this.#controls(recording)
+    calls.recordings.set(sid, controls)
+    if (calls.hushed(call.sid)) controls.pause('silence', 'key')
     hub.listen(sid, event => {
       if (event.event === 'record.ended') void this.#ended(wanted.id, recording, event)
     })
@@ -270,8 +278,11 @@ export class CallRecorder {
       if (!(await hasRoomForRecording(state.db, call.project_id, config.recordings_quota_bytes)))
         throw new MediaRefusal('quota', 'the recordings of the project have reached their quota')
       await this.#save(wanted, recording)
-      await hub.request('record.start', { ...wanted.params, session_id: leg.session.id, recording_id: sid, file: path })
+      const session_id = leg.session.id
+      const recorded = hub.request('record.start', { ...wanted.params, session_id, recording_id: sid, file: path })
+      // Not once it records: a pause must leave nothing before it in the file.
       begun()
+      await recorded
       hub.onLost(sid, () => void this.#lost(wanted.id, recording))
       wanted.started?.(sid)
       await this.#tell(recording, 'in-progress', 0, null)

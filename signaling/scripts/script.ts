@@ -16,7 +16,7 @@ import type { KeyWay } from '../b2bua/leg.ts'
 import type { MediaEvent } from '../b2bua/media.ts'
 import type { CallScript, ScriptEntry, ScriptHost } from '../b2bua/script-host.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
-import { type CommandHandlers, commandHandlers, Timers } from './carry-out.ts'
+import { type CommandHandlers, commandHandlers, Pauses, Timers } from './carry-out.ts'
 import { Children } from './children.ts'
 import type { ScriptContext } from './context.ts'
 import type { DocumentRequester } from './documents.ts'
@@ -44,6 +44,7 @@ export class Script implements CallScript {
   readonly waiting: Waiting
   readonly #entry: ScriptEntry
   readonly #timers: Timers
+  readonly #pauses: Pauses
   readonly #player: LegPlayer
   readonly #recorder: CallRecorder
   readonly #children: Children
@@ -82,6 +83,7 @@ export class Script implements CallScript {
     this.#recognitions = new Recognitions(ctx, host, emit)
     this.#siprec = new Siprec(ctx, host, emit)
     this.#timers = new Timers(clock)
+    this.#pauses = new Pauses(ctx.calls, sid)
     this.#handlers = commandHandlers({
       script: this,
       player: this.#player,
@@ -93,6 +95,7 @@ export class Script implements CallScript {
       relays: this.#relays,
       siprec: this.#siprec,
       timers: this.#timers,
+      pauses: this.#pauses,
       requester: () => this.#requester(),
       collect: on => {
         this.#collecting = on
@@ -242,6 +245,7 @@ export class Script implements CallScript {
     this.#done = true
     this.#afterlife?.cancel()
     this.#timers.clear()
+    this.#pauses.unhush()
     this.#abort.abort()
     this.waiting.end()
     if (!this.#gone) this.#player.drop()

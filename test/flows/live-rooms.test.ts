@@ -584,6 +584,86 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     t.ok(skipped.length_ms > 0, 'the pause of the document is told, though the audio has nothing of it')
   })
 
+  await t.test('while a secret is typed, no request makes a recording hear it, and none is lost', async t => {
+    const gather = (sensitive: boolean, hz: number, next: string): string =>
+      doc(
+        `<Gather sensitive="${sensitive}" numDigits="1" timeout="60" action="${url}${next}"><Play loop="0">${url}/${hz}.wav</Play></Gather>`,
+      )
+    pages['/after'] = gather(false, 900, '/last')
+    pages['/last'] = gather(false, 1300, '/none')
+    const secret = gather(true, 1300, '/after')
+    const { sid, line } = await callOut(
+      secret.replace('<Gather', '<Start><Recording trim="do-not-trim"/></Start><Gather'),
+    )
+    const recordings = async () => (await w.manage('GET', `/recordings?call_id=${sid}`)).body.data
+    const pauses = async (id: string) => (await w.manage('GET', `/recordings/${id}`)).body.pauses
+    /** Says a tone, and then a key, so that the platform has heard the tone when the next document plays. */
+    const says = async (hz: number, next: number): Promise<void> => {
+      await line.say(hz, 1000)
+      await line.press('1')
+      await line.hears(next)
+    }
+    await line.hears(1300)
+    const own = await until('its own recording is silent', async () => {
+      const [row] = await recordings()
+      return row?.pauses.length > 0 && row.id
+    })
+    t.match(await client.calls(sid).recordings(own).update({ status: 'paused' }), { status: 'paused' })
+    await until('it is paused by the request', async () => (await pauses(own))[0].by === 'api')
+    const late = (await client.calls(sid).recordings.create()).sid
+    await until('the new one is silent', async () => (await pauses(late)).length > 0)
+    t.match(await client.calls(sid).recordings(late).update({ status: 'in-progress' }), { sid: late })
+    await until('it stays so', async () => (await client.recordings(late).fetch()).status === 'paused')
+    await says(650, 900)
+    await until('the new one goes on', async () => (await pauses(late))[0].length_ms !== null)
+    await says(750, 1300)
+    t.match(await client.calls(sid).recordings(own).update({ status: 'in-progress' }), { status: 'in-progress' })
+    await until('the other goes on, too', async () => (await pauses(own))[0].length_ms !== null)
+    await line.say(850, 1000)
+    await line.press('1')
+    await line.over()
+    for (const [id, by, heard] of [
+      [own, 'api', [850]],
+      [late, 'key', [750, 850]],
+    ] as const) {
+      const done = await until('the recording is finished', async () => {
+        const { body } = await w.manage('GET', `/recordings/${id}`)
+        return body.status === 'completed' && body
+      })
+      t.match(done.pauses, [{ behavior: 'silence', by }])
+      t.equal(done.pauses.length, 1)
+      const { channels } = readWav((await w.voice('GET', `/Recordings/${id}.wav`)).bytes)
+      for (const hz of [650, 750, 850]) {
+        const most = Math.max(...channels.map(samples => loudest(samples, hz)))
+        if (heard.some(one => one === hz)) t.ok(most > -30, `${by}: ${hz} Hz`)
+        else t.ok(most < -40, `${by}: nothing of ${hz} Hz`)
+      }
+    }
+  })
+
+  await t.test('a queue that asks for a secret while it waits leaves nothing paused', async t => {
+    pages['/pin'] = doc(`<Gather sensitive="true" timeout="60"><Play loop="0">${url}/1300.wav</Play></Gather>`)
+    const recorded = '<Start><Recording trim="do-not-trim"/></Start>'
+    const { sid, line } = await callOut(doc(`${recorded}<Enqueue waitUrl="${url}/pin">pins</Enqueue>`))
+    await line.hears(1300)
+    const of = async () => (await w.manage('GET', `/recordings?call_id=${sid}`)).body.data[0]
+    await until('it is silent', async () => (await of())?.status === 'paused')
+    const agent = await callOut(doc('<Dial><Queue>pins</Queue></Dial>'))
+    await until('it goes on', async () => (await of()).status === 'in-progress')
+    const humming = line.hum(650)
+    await agent.line.hears(650)
+    await humming()
+    agent.line.hangUp()
+    await line.over()
+    const done = await until('it is finished', async () => {
+      const row = await of()
+      return row.status === 'completed' && row
+    })
+    t.match(done.pauses, [{ by: 'key' }])
+    const { channels } = readWav((await w.voice('GET', `/Recordings/${done.id}.wav`)).bytes)
+    t.ok(channels.some(samples => loudest(samples, 650) > -30))
+  })
+
   await t.test('a saved document runs a call with no web server, and no call of another project', async t => {
     const content = doc(`<Redirect method="GET">${url}/saved?from={{From}}&amp;none={{Digits}}</Redirect>`)
     const key = { 'Idempotency-Key': 'saved-1' }

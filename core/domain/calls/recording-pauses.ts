@@ -30,12 +30,17 @@ export function readTimeline(json: string | null): Timeline {
 /** The most pauses that a timeline tells. Later ones are carried out too. */
 const MAX_PAUSES = 1000
 
-/** Adds a pause that begins now, `elapsed_ms` after the beginning of the recording. */
+/**
+ * Adds a pause that begins now, `elapsed_ms` after the beginning of the recording. One that lasts becomes that of `by`,
+ * and stays as it is.
+ */
 export function paused(
   timeline: Timeline,
   { behavior, by }: Pick<RecordingPause, 'behavior' | 'by'>,
   elapsed_ms: number,
 ): Timeline {
+  const last = timeline.at(-1)
+  if (last?.length_ms === null) return [...timeline.slice(0, -1), { ...last, by }]
   if (timeline.length >= MAX_PAUSES) return timeline
   return [...timeline, { at_ms: Math.max(0, elapsed_ms - skippedMs(timeline)), length_ms: null, behavior, by }]
 }

@@ -76,7 +76,7 @@ export interface CallFilter {
 }
 
 /** A window of the list, newest first: at an offset, or next to a position. */
-export type CallWindow =
+type CallWindow =
   | { readonly offset: number }
   | { readonly older_than: number }
   /** The calls just newer than the position, still newest first. */

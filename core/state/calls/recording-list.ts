@@ -19,13 +19,27 @@ export interface RecordingFilter {
   readonly subaccount_id?: string
 }
 
-/** Lists a project's recordings that are not deleted, newest first. `older_than` is the previous page's last one. */
-export function listProjectRecordings(
+/** A recording by its place in the list. */
+interface Place {
+  readonly created_at: string
+  readonly sid: string
+}
+
+/** Lists a project's recordings that are not deleted, newest first: from an offset, or those next to a place. */
+export async function listProjectRecordings(
   db: Db,
   project_id: string,
   filter: RecordingFilter,
-  page: { readonly limit: number; readonly older_than?: { readonly created_at: string; readonly sid: string } },
+  page: {
+    readonly limit: number
+    readonly offset?: number
+    readonly older_than?: Place
+    readonly newer_than?: Place
+  },
 ): Promise<(RecordingRow & Parties)[]> {
+  const { offset, older_than, newer_than } = page
+  const place = older_than ?? newer_than
+  const [order, beyond] = newer_than ? (['asc', '>'] as const) : (['desc', '<'] as const)
   let query = db
     .selectFrom('recording')
     .leftJoin('call', 'call.sid', 'recording.call_sid')
@@ -33,16 +47,16 @@ export function listProjectRecordings(
     .select(['call.from_number', 'call.to_number'])
     .where('recording.project_id', '=', project_id)
     .where('recording.status', 'not in', ['deleted', 'absent'])
-    .orderBy('recording.created_at', 'desc')
-    .orderBy('recording.sid', 'desc')
+    .orderBy('recording.created_at', order)
+    .orderBy('recording.sid', order)
     .limit(page.limit)
   const { call_id, status, since, before, subaccount_id } = filter
-  const { older_than } = page
-  if (older_than)
+  if (offset !== undefined) query = query.offset(offset)
+  if (place)
     query = query.where(eb =>
       eb.or([
-        eb('recording.created_at', '<', older_than.created_at),
-        eb.and([eb('recording.created_at', '=', older_than.created_at), eb('recording.sid', '<', older_than.sid)]),
+        eb('recording.created_at', beyond, place.created_at),
+        eb.and([eb('recording.created_at', '=', place.created_at), eb('recording.sid', beyond, place.sid)]),
       ]),
     )
   if (call_id !== undefined) query = query.where('recording.call_sid', '=', call_id)
@@ -58,7 +72,8 @@ export function listProjectRecordings(
         .select('own.sid')
         .where('trunk.subaccount_id', '=', subaccount_id),
     )
-  return query.execute()
+  const rows = await query.execute()
+  return newer_than ? rows.reverse() : rows
 }
 
 export const partiesOf = (db: Db | Trx, call_sid: string): Promise<Parties | undefined> =>

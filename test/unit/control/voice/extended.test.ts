@@ -1,5 +1,6 @@
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
+import { insertRecording, updateRecording } from '../../../../core/state/calls/recordings.ts'
 import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
@@ -156,6 +157,54 @@ t.test('usage: what calls took and cost, in all, by day, by month', async t => {
     ['0'],
   )
   await w.state.db.deleteFrom('reservation').execute()
+})
+
+t.test('every recording is listed once, also while those listed are deleted', async t => {
+  const call_sid = newId.call()
+  // Its requests are not among those that the last test repeats: they are many.
+  const { client } = stockClient({ base_url: w.base_url, account_sid, auth_token })
+  const row = { call_sid, project_id, source: 'Conference', channels: 1, track: 'both' } as const
+  const made = Array.from({ length: 1100 }, () => newId.recording())
+  const conference_sid = newId.conference()
+  await w.state.transaction(async trx => {
+    for (const [at, sid] of made.entries()) {
+      // Many are of one instant. Those of the conference are of two.
+      const ms = w.clock.now() + Math.floor(at / 100)
+      const of = { conference_sid: at < 120 ? conference_sid : null }
+      await insertRecording(trx, { ...row, ...of, sid, file: `${sid}.wav`, expires_at: null }, ms)
+      await updateRecording(trx, sid, { status: 'completed' }, ms)
+    }
+  })
+  const listed = async (options: object) => (await client.recordings.list(options)).map(({ sid }) => sid)
+  const all = await listed({ callSid: call_sid })
+  t.same([...all].sort(), [...made].sort(), 'also more than a thousand')
+
+  const path = `/Recordings.json?CallSid=${call_sid}&PageSize=50`
+  const page = async (uri: string) => (await w.voice('GET', uri)).body
+  const [first, second] = [await page(path), await page((await page(path)).next_page_uri)]
+  t.same(
+    [...first.recordings, ...second.recordings].map(({ sid }) => sid),
+    all.slice(0, 100),
+  )
+  t.same((await page(`${path}&Page=1`)).recordings, second.recordings, 'a page without a token')
+  t.same((await page(second.previous_page_uri)).recordings, first.recordings)
+  for (const token of ['x', 'PA1', `PA${all[0]}`, 'PA9999999999999999-RE1'])
+    t.match(await w.voice('GET', `${path}&PageToken=${token}`), { status: 400, body: { code: 21481 } }, token)
+
+  const deleted: string[] = []
+  for (let at = await client.recordings.page({ conferenceSid: conference_sid, pageSize: 50 }); ; ) {
+    for (const { sid } of at.instances) {
+      await client.recordings(sid).remove()
+      deleted.push(sid)
+    }
+    if (!at.nextPageUrl) break
+    at = await client.recordings.getPage(at.nextPageUrl)
+  }
+  t.same(deleted.sort(), made.slice(0, 120).sort(), 'none is left out, though each page is deleted before the next')
+  t.same(
+    await listed({ callSid: call_sid }),
+    all.filter(sid => !deleted.includes(sid)),
+  )
 })
 
 t.test('streams, recording servers, transcriptions and messages of a call that talks', async t => {
