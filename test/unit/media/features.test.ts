@@ -113,7 +113,7 @@ async function socketServer(t: { teardown(end: () => void): void }) {
     })
   })
   return {
-    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}/stream?x=1`,
+    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}/stream?x=1&back=https://shop.example/bought`,
     frames,
     sockets,
     paths,
@@ -161,7 +161,7 @@ t.test('a media stream carries both tracks and keys in the compatible form until
   await server.until(() => server.closed() === 1)
 
   const { frames } = server
-  t.strictSame(server.paths, ['/stream?x=1'])
+  t.strictSame(server.paths, ['/stream?x=1&back=https://shop.example/bought'], 'the URL is requested as written')
   t.strictSame(frames[0], { event: 'connected', protocol: 'Call', version: '1.0.0' })
   t.strictSame(frames[1], {
     event: 'start',
