@@ -425,6 +425,7 @@ export const MEDIA_METHODS = {
   'copy.start': method(Type.Object({ leg_id: Id, to_leg_id: Id, what: words('received', 'sent') }, closed), Empty, [
     'leg_unknown',
     'leg_not_ready',
+    'copy_limit',
     'transcode_unavailable',
   ]),
 

@@ -74,6 +74,8 @@ export class MediaLeg {
   readonly #emit: (event: ProtocolEvent) => void
   readonly #forks = new Map<string, MediaStream>()
   readonly #copies = new Map<MediaLeg, Copy>()
+  /** The legs whose copies go to this one. */
+  readonly #copied = new Set<MediaLeg>()
   /** The listeners of the platform among the forks. */
   readonly listeners = new Set<string>()
   /** The notices of those who listen to this leg. */
@@ -285,9 +287,20 @@ export class MediaLeg {
     if (this.#relay?.id === relay_id) this.#relay.session.stop()
   }
 
+  get copies(): ReadonlyMap<MediaLeg, Copy> {
+    return this.#copies
+  }
+
   copyTo(other: MediaLeg, what: 'received' | 'sent'): void {
-    this.#copies.get(other)?.stop()
+    this.#endCopy(other)
     this.#copies.set(other, new Copy(this.stream, other.stream, this.#options.nativeId(), what))
+    other.#copied.add(this)
+  }
+
+  #endCopy(other: MediaLeg): void {
+    this.#copies.get(other)?.stop()
+    this.#copies.delete(other)
+    other.#copied.delete(this)
   }
 
   get recognitions(): ReadonlyMap<string, Recognition> {
@@ -372,7 +385,8 @@ export class MediaLeg {
     for (const fork of [...this.#forks.values()]) fork.stop('leg_closed')
     for (const recognition of [...this.#recognitions.values()]) recognition.stop()
     this.#relay?.session.stop()
-    for (const copy of this.#copies.values()) copy.stop()
+    for (const other of this.#copies.keys()) this.#endCopy(other)
+    for (const other of this.#copied) other.#endCopy(this)
     const stats = this.stats()
     this.stream.close()
     return stats

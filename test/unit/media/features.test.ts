@@ -6,6 +6,7 @@ import type { MethodParams } from '../../../media/protocol/schema.ts'
 import { levelDbm0, sounding, strongestHz, tone, toneLevelDbm0 } from '../../support/audio.ts'
 import t from '../../support/harness/index.ts'
 import { reasonOf, startTestWorker } from '../../support/media-worker.ts'
+import type { RtpPeer } from '../../support/rtp-peer.ts'
 import { until } from '../../support/wait.ts'
 
 const w = await startTestWorker()
@@ -245,6 +246,55 @@ t.test('a media stream that cannot connect reports the error code', async t => {
   t.equal(await outcome('scheme', 'http://127.0.0.1/x'), 'failed 31902')
   t.equal(await outcome('nobody', `ws://127.0.0.1:${closed_port === 9 ? 10 : 9}/`), 'failed 31902')
   t.equal(await reasonOf(fork('nobody', server.url)), 'leg_unknown')
+})
+
+t.test('a recording server that is left takes no place from what hears the leg later', async t => {
+  const caller = await w.peer()
+  const server = await w.peer()
+  const session_id = await w.session()
+  const { leg_id } = await w.answeredLeg(session_id, caller)
+  const copy = async (what: 'received' | 'sent') => {
+    const { leg_id: to_leg_id } = await w.answeredLeg(session_id, server)
+    await client.request('copy.start', { leg_id, to_leg_id, what })
+    return to_leg_id
+  }
+  for (let round = 0; round < 20; round++) {
+    const copies = [await copy('received'), await copy('sent')]
+    for (const each of copies) await client.request('leg.close', { leg_id: each })
+  }
+  await copy('received')
+  await caller.send(tone(1000, 2000))
+  t.equal(strongestHz(await server.sound(400)), 1000)
+})
+
+t.test('as many streams and copies as a leg may have all get its sound, and one more is refused', async t => {
+  const caller = await w.peer()
+  const session_id = await w.session()
+  const { leg_id } = await w.answeredLeg(session_id, caller)
+  const streams = await Promise.all(
+    ['a', 'b', 'c', 'd'].map(async fork_id => {
+      const server = await socketServer(t)
+      await fork(leg_id, server.url, { fork_id, tracks: 'both' })
+      await w.event('fork.started', event => event.leg_id === leg_id && event.fork_id === fork_id)
+      return server
+    }),
+  )
+  const copy = async (peer: RtpPeer) => {
+    const { leg_id: to_leg_id } = await w.answeredLeg(session_id, peer)
+    return reasonOf(client.request('copy.start', { leg_id, to_leg_id, what: 'received' }))
+  }
+  const servers: RtpPeer[] = []
+  for (let index = 0; index < 8; index++) {
+    const server = await w.peer()
+    servers.push(server)
+    t.equal(await copy(server), 'not refused')
+  }
+  t.equal(await copy(await w.peer()), 'copy_limit')
+  t.equal(await reasonOf(fork(leg_id, 'ws://127.0.0.1:9/', { fork_id: 'e' })), 'fork_limit')
+  await caller.send(tone(1000, 2000))
+  for (const server of servers) t.equal(strongestHz(await server.sound(400)), 1000)
+  for (const { frames, until: holds } of streams)
+    await holds(() => frames.some(({ media }) => media?.track === 'inbound'))
 })
 
 const SETTINGS: DetectionSettings = {
