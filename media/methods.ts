@@ -196,6 +196,11 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     return {}
   }),
 
+  'key.heard': withLeg((leg, { digit }: MethodParams<'key.heard'>) => {
+    leg.hearKey(digit)
+    return {}
+  }),
+
   'inband.detect': withLeg((leg, { enabled }: MethodParams<'inband.detect'>) => {
     leg.detectInband(enabled)
     return {}

@@ -184,6 +184,11 @@ export class MediaLeg {
     this.stream.sendKeys(native_id, digits, { on_ms: 100, gap_ms: 100 })
   }
 
+  /** Takes a key that came by SIP INFO, perhaps also in the media. */
+  hearKey(digit: string): void {
+    if (!this.stream.closed) this.stream.hearKey(digit)
+  }
+
   get forks(): ReadonlyMap<string, MediaStream> {
     return this.#forks
   }
@@ -443,13 +448,17 @@ export class MediaLeg {
     if (send_id !== undefined) this.#emit({ event: 'digits.sent', leg_id: this.id, send_id })
   }
 
-  #key({ digit, duration_ms, source, heard_ms }: Extract<EngineEvent, { type: 'key' }>): void {
-    const press = { digit, way: source, held_ms: duration_ms, at_ms: heard_ms }
-    const { isNew, pending } = hearPress(this.#pressed, press, TONES_ECHO_MS)
-    this.#pressed = pending
-    if (!isNew) return
+  #key({ digit, duration_ms, source, heard_ms, echo }: Extract<EngineEvent, { type: 'key' }>): void {
+    // Signaling knows the keys of INFO, and judges by itself which of two ways was the first.
+    if (source !== 'info') {
+      const press = { digit, way: source, held_ms: duration_ms, at_ms: heard_ms }
+      const { isNew, pending } = hearPress(this.#pressed, press, TONES_ECHO_MS)
+      this.#pressed = pending
+      if (!isNew) return
+      this.#emit({ event: 'dtmf', leg_id: this.id, digit, duration_ms, source })
+    }
+    if (echo) return
     for (const fork of this.#forks.values()) fork.key(digit)
     this.#relay?.session.key(digit)
-    this.#emit({ event: 'dtmf', leg_id: this.id, digit, duration_ms, source })
   }
 }

@@ -186,7 +186,7 @@ void held_up_keys() {
     Event e;
     w.events.begin_read();
     while (w.events.pop(e))
-      if (e.type == EventType::key) told += e.text + (e.flag ? "t" : "e");
+      if (e.type == EventType::key) told += e.text + (e.id == "inband" ? "t" : "e");
     return told;
   };
   const auto audio = [&](bool tones, int packets) {
@@ -226,6 +226,46 @@ void held_up_keys() {
   ts += 960;
   event(1, 9);
   check::ok(tell() == "5t5e5e5e", "the same key pressed again counts each time");
+}
+
+/** Keys in the media and by INFO. A peer that sends both sends either first. */
+void keys_by_info() {
+  World w;
+  TestLeg leg(w, 1, {});
+  const Address from = address("192.0.2.1", 4000);
+  leg.stream->describe(config(from, kUlaw), w.now);
+  uint32_t ts = 1000;
+  uint16_t seq = 1;
+  const auto event = [&](uint8_t key) {
+    for (int i = 1; i <= 9; ++i) {
+      auto p = rtp(101, seq++, ts, 7, 4);
+      write_telephone_event(p.data() + kRtpHeader, {key, i > 6, 10, static_cast<uint16_t>(std::min(i, 6) * 160)});
+      leg.receive(p, from);
+      w.run(20);
+    }
+    ts += 8000;
+  };
+  const auto told = [&] {
+    std::string keys;
+    Event e;
+    w.events.begin_read();
+    while (w.events.pop(e))
+      if (e.type == EventType::key) keys += e.text + (e.id == "info" ? "i" : "e") + (e.flag ? "-" : "");
+    return keys;
+  };
+  leg.stream->hear_key('5', w.now);
+  event(5);
+  check::ok(told() == "5i5e-", "an event is the echo of an INFO before it");
+  event(5);
+  leg.stream->hear_key('5', w.now);
+  check::ok(told() == "5e", "an INFO is the echo of an event before it");
+  leg.stream->hear_key('5', w.now);
+  leg.stream->hear_key('5', w.now);
+  event(6);
+  check::ok(told() == "5i5i6e", "a key that is pressed twice counts twice");
+  w.run(3000);
+  event(5);
+  check::ok(told() == "5e", "a key pressed two seconds after an INFO is no echo");
 }
 
 void transcoding() {
@@ -379,6 +419,7 @@ void stream_tests() {
   converting();
   passing_keys();
   held_up_keys();
+  keys_by_info();
   transcoding();
   late_path();
   reporting();
