@@ -268,6 +268,43 @@ void keys_by_info() {
   check::ok(told() == "5e", "a key pressed two seconds after an INFO is no echo");
 }
 
+/** What a tap of sent audio tells of the time at which it was sent. */
+void tapped_pauses() {
+  Pair p(kUlaw, kUlaw);
+  p.b.stream->tap({"t", true, 8000, 20, false}, p.w.now);
+  uint32_t ts = 1000;
+  uint16_t seq = 1;
+  std::vector<int64_t> at;
+  const auto relays = [&](int packets, uint64_t apart_ms) {
+    for (int i = 0; i < packets; ++i, ts += 160) {
+      p.a.receive(rtp(0, seq++, ts, 1), p.ra);
+      p.w.run(apart_ms);
+    }
+    at.clear();
+    Event e;
+    p.w.events.begin_read();
+    while (p.w.events.pop(e))
+      if (e.type == EventType::tap) at.push_back(e.a);
+    return at.size() == static_cast<size_t>(packets);
+  };
+  p.w.run(10'000);
+  check::ok(relays(10, 20) && at.front() == 10'000 && at.back() == 10'180, "the time before the first packet counts");
+  p.w.run(3000);
+  ts += 24'000;
+  check::ok(relays(10, 20) && at.front() == 13'200 && at.back() == 13'380, "a pause counts");
+  p.w.run(1400);
+  check::ok(relays(70, 0) && at.front() == 13'400 && at.back() == 14'780, "packets that were held up are no pause");
+  check::ok(relays(10, 20) && at.front() == 14'800, "nor is what follows them");
+  ts += 6000;
+  check::ok(relays(10, 20) && at.front() == 15'000, "nor a clock that jumps");
+  for (int i = 0; i < 10; ++i) {
+    p.w.run(30);
+    ts += 240;
+    relays(1, 20);
+  }
+  check::equal(at.front(), 15'680, "short pauses add up");
+}
+
 void transcoding() {
   Pair p(kUlaw, payload(9, "G722", CodecId::g722, 8000));
   for (int i = 0; i < 100; ++i) {
@@ -420,6 +457,7 @@ void stream_tests() {
   passing_keys();
   held_up_keys();
   keys_by_info();
+  tapped_pauses();
   transcoding();
   late_path();
   reporting();

@@ -201,6 +201,20 @@ t.test('a media stream carries both tracks and keys in the compatible form until
   t.equal(strongestHz(track('outbound')), 700)
 })
 
+t.test('the time of what is sent counts from the beginning of a stream, also while nothing is sent', async t => {
+  const server = await socketServer(t)
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(await w.session(), peer)
+  await fork(leg_id, server.url, { tracks: 'both' })
+  await w.event('fork.started', event => event.leg_id === leg_id)
+  const first = () => Number(server.frames.find(({ media }) => media?.track === 'outbound')?.media?.timestamp)
+  await peer.send(tone(1000, 2000))
+  const sources = [{ kind: 'tone' as const, hz: [700], on_ms: 200, off_ms: 0, total_ms: 200 }]
+  await client.request('play.start', { leg_id, play_id: 'late', loop: 1, sources })
+  await server.until(() => !Number.isNaN(first()))
+  t.ok(first() >= 1900, `the prompt began at ${first()} ms`)
+})
+
 t.test('a key by INFO ends a recording and reaches a stream, and its echo in the media does neither', async t => {
   const peer = await w.peer()
   const attempt = async () => {
