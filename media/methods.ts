@@ -196,6 +196,11 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     return {}
   }),
 
+  'key.heard': withLeg((leg, { digit }: MethodParams<'key.heard'>) => {
+    leg.hearKey(digit)
+    return {}
+  }),
+
   'inband.detect': withLeg((leg, { enabled }: MethodParams<'inband.detect'>) => {
     leg.detectInband(enabled)
     return {}
@@ -335,6 +340,8 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     if (!to) return legUnknown(to_leg_id)
     const refusal = refuseAudio(leg, context) ?? refuseAudio(to, context)
     if (refusal) return refusal
+    if (!leg.copies.has(to) && leg.copies.size >= MAX_COPIES)
+      return refuse('copy_limit', `${MAX_COPIES} copies of this leg are sent already`)
     leg.copyTo(to, what)
     return {}
   }),
@@ -363,6 +370,8 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
 const MAX_FORKS = 4
 /** Those who listen to one leg. They take no place of a program's streams. */
 const MAX_LISTENERS = 4
+/** Those of four recording servers with both tracks. */
+const MAX_COPIES = 8
 /** Sessions of one project with relay applications. */
 const MAX_RELAYS = 200
 

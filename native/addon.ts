@@ -24,6 +24,7 @@ export interface NativeEngine {
   bridge(a: number, b: number): void
   unbridge(a: number): void
   relayKeys(stream: number, enabled: boolean): void
+  hearKey(stream: number, digit: string): void
   play(stream: number, play: PlayOptions): void
   stopPlay(stream: number, playId: string): void
   feed(stream: number, samples: Int16Array, rateHz: number, yields: boolean): number

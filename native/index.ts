@@ -70,6 +70,15 @@ export class Stream {
     this.#engine.relayKeys(this.id, enabled)
   }
 
+  /**
+   * Takes a key that the peer sent by SIP INFO: it ends recordings, and a 'key' event reports it. A peer may send a key
+   * in the media too. The one that comes second is its echo, which ends no recording; of an INFO it is not reported.
+   */
+  hearKey(digit: string): void {
+    if (!/^[0-9A-D*#]$/.test(digit)) throw new TypeError('digit: one of 0-9 A-D * #')
+    this.#engine.hearKey(this.id, digit)
+  }
+
   /** Plays audio to this stream instead of its bridge or conference. Stops a running play first. */
   play(options: PlayOptions): void {
     this.#engine.play(this.id, checkPlay(options))

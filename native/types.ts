@@ -256,7 +256,9 @@ export type EngineEvent =
       readonly duration_ms: number
       /** When the packet thread heard it, by its monotonic clock. */
       readonly heard_ms: number
-      readonly source: 'rfc4733' | 'inband'
+      readonly source: 'rfc4733' | 'inband' | 'info'
+      /** The key came by INFO before. */
+      readonly echo: boolean
     }
   | {
       readonly type: 'play_ended'

@@ -53,12 +53,7 @@ export function createConnectWebSocket(
     try {
       const { ca } = options
       const tcp = await connectSocket({ target, addresses, timeout_ms: CONNECT_TIMEOUT_MS, ca, signal: limit }, guard)
-      return await handshake(
-        `${target.scheme === 'https' ? 'wss' : 'ws'}://${target.url.split('://')[1]}`,
-        tcp,
-        limit,
-        headers,
-      )
+      return await handshake(target.url.replace(/^http/, 'ws'), tcp, limit, headers)
     } catch (error) {
       if (limit.aborted) return { refused: 'timeout', detail: `not connected in ${CONNECT_TIMEOUT_MS} ms` }
       const failure = asFailure(error, 'connect')

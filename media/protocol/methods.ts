@@ -182,6 +182,13 @@ export const MEDIA_METHODS = {
   /** Sets whether keys pass through a bridge. Initially true. */
   'dtmf.relay': method(Type.Object({ leg_id: Id, enabled: Type.Boolean() }, closed), Empty, ['leg_unknown']),
   /**
+   * A key came by SIP INFO. It counts for recordings, streams and relays unless it came in the media too. No `dtmf`
+   * follows.
+   */
+  'key.heard': method(Type.Object({ leg_id: Id, digit: Type.String({ pattern: '^[0-9A-D*#]$' }) }, closed), Empty, [
+    'leg_unknown',
+  ]),
+  /**
    * Switches in-band detection of keys. Their events have source `inband`. By default it is on for an unbridged leg
    * whose peer accepts no telephone-event.
    */
@@ -425,6 +432,7 @@ export const MEDIA_METHODS = {
   'copy.start': method(Type.Object({ leg_id: Id, to_leg_id: Id, what: words('received', 'sent') }, closed), Empty, [
     'leg_unknown',
     'leg_not_ready',
+    'copy_limit',
     'transcode_unavailable',
   ]),
 

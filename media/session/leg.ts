@@ -74,6 +74,8 @@ export class MediaLeg {
   readonly #emit: (event: ProtocolEvent) => void
   readonly #forks = new Map<string, MediaStream>()
   readonly #copies = new Map<MediaLeg, Copy>()
+  /** The legs whose copies go to this one. */
+  readonly #copied = new Set<MediaLeg>()
   /** The listeners of the platform among the forks. */
   readonly listeners = new Set<string>()
   /** The notices of those who listen to this leg. */
@@ -182,6 +184,11 @@ export class MediaLeg {
     this.stream.sendKeys(native_id, digits, { on_ms: 100, gap_ms: 100 })
   }
 
+  /** Takes a key that came by SIP INFO, perhaps also in the media. */
+  hearKey(digit: string): void {
+    if (!this.stream.closed) this.stream.hearKey(digit)
+  }
+
   get forks(): ReadonlyMap<string, MediaStream> {
     return this.#forks
   }
@@ -285,9 +292,20 @@ export class MediaLeg {
     if (this.#relay?.id === relay_id) this.#relay.session.stop()
   }
 
+  get copies(): ReadonlyMap<MediaLeg, Copy> {
+    return this.#copies
+  }
+
   copyTo(other: MediaLeg, what: 'received' | 'sent'): void {
-    this.#copies.get(other)?.stop()
+    this.#endCopy(other)
     this.#copies.set(other, new Copy(this.stream, other.stream, this.#options.nativeId(), what))
+    other.#copied.add(this)
+  }
+
+  #endCopy(other: MediaLeg): void {
+    this.#copies.get(other)?.stop()
+    this.#copies.delete(other)
+    other.#copied.delete(this)
   }
 
   get recognitions(): ReadonlyMap<string, Recognition> {
@@ -372,7 +390,8 @@ export class MediaLeg {
     for (const fork of [...this.#forks.values()]) fork.stop('leg_closed')
     for (const recognition of [...this.#recognitions.values()]) recognition.stop()
     this.#relay?.session.stop()
-    for (const copy of this.#copies.values()) copy.stop()
+    for (const other of this.#copies.keys()) this.#endCopy(other)
+    for (const other of this.#copied) other.#endCopy(this)
     const stats = this.stats()
     this.stream.close()
     return stats
@@ -429,13 +448,17 @@ export class MediaLeg {
     if (send_id !== undefined) this.#emit({ event: 'digits.sent', leg_id: this.id, send_id })
   }
 
-  #key({ digit, duration_ms, source, heard_ms }: Extract<EngineEvent, { type: 'key' }>): void {
-    const press = { digit, way: source, held_ms: duration_ms, at_ms: heard_ms }
-    const { isNew, pending } = hearPress(this.#pressed, press, TONES_ECHO_MS)
-    this.#pressed = pending
-    if (!isNew) return
+  #key({ digit, duration_ms, source, heard_ms, echo }: Extract<EngineEvent, { type: 'key' }>): void {
+    // Signaling knows the keys of INFO, and judges by itself which of two ways was the first.
+    if (source !== 'info') {
+      const press = { digit, way: source, held_ms: duration_ms, at_ms: heard_ms }
+      const { isNew, pending } = hearPress(this.#pressed, press, TONES_ECHO_MS)
+      this.#pressed = pending
+      if (!isNew) return
+      this.#emit({ event: 'dtmf', leg_id: this.id, digit, duration_ms, source })
+    }
+    if (echo) return
     for (const fork of this.#forks.values()) fork.key(digit)
     this.#relay?.session.key(digit)
-    this.#emit({ event: 'dtmf', leg_id: this.id, digit, duration_ms, source })
   }
 }

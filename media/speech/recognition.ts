@@ -26,8 +26,7 @@ export class Recognition {
   readonly #taps = new Map<string, Track>()
   readonly #session: RecognitionSession
   readonly #timer: Timer
-  /** Of the inbound track. */
-  readonly #missing: MissingAudio
+  readonly #missing = new Map<Track, MissingAudio>()
   #over = false
 
   constructor(options: RecognitionOptions) {
@@ -36,8 +35,8 @@ export class Recognition {
     const { leg_id, engine, noise_suppression, tracks, ...settings } = request
     if (tracks !== 'outbound') this.#taps.set(`${tap_prefix}i`, 'inbound')
     if (tracks !== 'inbound') this.#taps.set(`${tap_prefix}o`, 'outbound')
-    this.#missing = new MissingAudio(options.clock)
-    this.#timer = options.clock.every(LOOK_MS, () => this.#fillGap())
+    for (const track of this.#taps.values()) this.#missing.set(track, new MissingAudio(options.clock))
+    this.#timer = options.clock.every(LOOK_MS, () => this.#fillGaps())
     this.#session = options.recognizer.open(
       { ...settings, tracks: [...this.#taps.values()] },
       {
@@ -55,7 +54,7 @@ export class Recognition {
   onTap(event: Extract<EngineEvent, { type: 'tap' }>): boolean {
     const track = this.#taps.get(event.tap_id)
     if (track === undefined) return false
-    if (!this.#over) this.#audio(track, event.samples, event.offset_ms)
+    if (!this.#over) this.#audio(track, event.samples)
     return true
   }
 
@@ -63,17 +62,22 @@ export class Recognition {
     this.#session.stop()
   }
 
-  #audio(track: Track, samples: Int16Array, offset_ms: number): void {
-    if (track === 'inbound') this.#missing.fed((samples.length * 1000) / RATE_HZ)
+  #audio(track: Track, samples: Int16Array): void {
+    const missing = this.#missing.get(track)
+    const offset_ms = missing?.fed_ms ?? 0
+    missing?.fed((samples.length * 1000) / RATE_HZ)
     this.#session.audio(track, samples, offset_ms)
   }
 
-  /** Feeds silence when the peer sends no packets, so that a pause still ends an utterance. */
-  #fillGap(): void {
-    if (this.#over || this.#options.request.tracks === 'outbound') return
-    const silent_ms = this.#missing.look(CHUNK_MS)
-    for (let done_ms = 0; done_ms < silent_ms && !this.#over; done_ms += CHUNK_MS)
-      this.#audio('inbound', new Int16Array((RATE_HZ * CHUNK_MS) / 1000), this.#missing.fed_ms)
+  /**
+   * Feeds silence while the peer sends no packets, or nothing is played to it, so that a pause still ends an utterance.
+   */
+  #fillGaps(): void {
+    for (const [track, missing] of this.#missing) {
+      const silent_ms = missing.look(CHUNK_MS)
+      for (let done_ms = 0; done_ms < silent_ms && !this.#over; done_ms += CHUNK_MS)
+        this.#audio(track, new Int16Array((RATE_HZ * CHUNK_MS) / 1000))
+    }
   }
 
   #end(fault: string | null): void {

@@ -237,7 +237,7 @@ void held_up_keys() {
     Event e;
     w.events.begin_read();
     while (w.events.pop(e))
-      if (e.type == EventType::key) told += e.text + (e.flag ? "t" : "e");
+      if (e.type == EventType::key) told += e.text + (e.id == "inband" ? "t" : "e");
     return told;
   };
   const auto audio = [&](bool tones, int packets) {
@@ -277,6 +277,83 @@ void held_up_keys() {
   ts += 960;
   event(1, 9);
   check::ok(tell() == "5t5e5e5e", "the same key pressed again counts each time");
+}
+
+/** Keys in the media and by INFO. A peer that sends both sends either first. */
+void keys_by_info() {
+  World w;
+  TestLeg leg(w, 1, {});
+  const Address from = address("192.0.2.1", 4000);
+  leg.stream->describe(config(from, kUlaw), w.now);
+  uint32_t ts = 1000;
+  uint16_t seq = 1;
+  const auto event = [&](uint8_t key) {
+    for (int i = 1; i <= 9; ++i) {
+      auto p = rtp(101, seq++, ts, 7, 4);
+      write_telephone_event(p.data() + kRtpHeader, {key, i > 6, 10, static_cast<uint16_t>(std::min(i, 6) * 160)});
+      leg.receive(p, from);
+      w.run(20);
+    }
+    ts += 8000;
+  };
+  const auto told = [&] {
+    std::string keys;
+    Event e;
+    w.events.begin_read();
+    while (w.events.pop(e))
+      if (e.type == EventType::key) keys += e.text + (e.id == "info" ? "i" : "e") + (e.flag ? "-" : "");
+    return keys;
+  };
+  leg.stream->hear_key('5', w.now);
+  event(5);
+  check::ok(told() == "5i5e-", "an event is the echo of an INFO before it");
+  event(5);
+  leg.stream->hear_key('5', w.now);
+  check::ok(told() == "5e", "an INFO is the echo of an event before it");
+  leg.stream->hear_key('5', w.now);
+  leg.stream->hear_key('5', w.now);
+  event(6);
+  check::ok(told() == "5i5i6e", "a key that is pressed twice counts twice");
+  w.run(3000);
+  event(5);
+  check::ok(told() == "5e", "a key pressed two seconds after an INFO is no echo");
+}
+
+/** What a tap of sent audio tells of the time at which it was sent. */
+void tapped_pauses() {
+  Pair p(kUlaw, kUlaw);
+  p.b.stream->tap({"t", true, 8000, 20, false}, p.w.now);
+  uint32_t ts = 1000;
+  uint16_t seq = 1;
+  std::vector<int64_t> at;
+  const auto relays = [&](int packets, uint64_t apart_ms) {
+    for (int i = 0; i < packets; ++i, ts += 160) {
+      p.a.receive(rtp(0, seq++, ts, 1), p.ra);
+      p.w.run(apart_ms);
+    }
+    at.clear();
+    Event e;
+    p.w.events.begin_read();
+    while (p.w.events.pop(e))
+      if (e.type == EventType::tap) at.push_back(e.a);
+    return at.size() == static_cast<size_t>(packets);
+  };
+  p.w.run(10'000);
+  check::ok(relays(10, 20) && at.front() == 10'000 && at.back() == 10'180, "the time before the first packet counts");
+  p.w.run(3000);
+  ts += 24'000;
+  check::ok(relays(10, 20) && at.front() == 13'200 && at.back() == 13'380, "a pause counts");
+  p.w.run(1400);
+  check::ok(relays(70, 0) && at.front() == 13'400 && at.back() == 14'780, "packets that were held up are no pause");
+  check::ok(relays(10, 20) && at.front() == 14'800, "nor is what follows them");
+  ts += 6000;
+  check::ok(relays(10, 20) && at.front() == 15'000, "nor a clock that jumps");
+  for (int i = 0; i < 10; ++i) {
+    p.w.run(30);
+    ts += 240;
+    relays(1, 20);
+  }
+  check::equal(at.front(), 15'680, "short pauses add up");
 }
 
 void transcoding() {
@@ -431,6 +508,8 @@ void stream_tests() {
   passing_keys();
   long_keys();
   held_up_keys();
+  keys_by_info();
+  tapped_pauses();
   transcoding();
   late_path();
   reporting();

@@ -374,7 +374,12 @@ export class Leg {
   #info(request: InboundRequest): void {
     const { digit, refused } = keyOfInfo(request)
     request.respond(refused ? 415 : 200, refused ? { headers: refusedBody(refused) } : {})
-    if (digit !== null) this.#key(digit, 'info', 0)
+    if (digit === null) return
+    // The worker looks for echoes, too: a key in the media may be on its way from there.
+    this.session.hub
+      .request('key.heard', { leg_id: this.id, digit })
+      .catch(err => this.log.debug({ err }, 'a key was not told to the media worker'))
+    this.#key(digit, 'info', 0)
   }
 
   #key(digit: string, way: KeyWay, held_ms: number): void {

@@ -14,6 +14,10 @@ constexpr uint64_t kEchoUs = 400'000;
 constexpr int64_t kToldLateUs = 1'000'000;
 /** More presses than this do not fit into kEchoUs. A stream whose clock stands still does not make us keep more. */
 constexpr size_t kMostTones = 16;
+/** INFO_ECHO_MS of core/domain/calls/key-echo.ts. */
+constexpr uint64_t kInfoEchoUs = 2'000'000;
+/** Nobody presses more keys in kInfoEchoUs. A peer may send more. */
+constexpr size_t kMostPresses = 64;
 /** The reported duration of a key that was detected from its tones. */
 constexpr uint32_t kHeardMs = 50;
 constexpr uint32_t kGapMs = 60;
@@ -87,6 +91,31 @@ bool ReceivedKeys::is_echo(const KeyReceiver::Key& key) {
   return true;
 }
 
+/** Reports whether a press counts that came in the media or by INFO. Its echo by the other way does not (`hearPress` of
+ * core/domain/calls/key-echo.ts). */
+bool ReceivedKeys::counts(char digit, bool by_info, uint64_t held_us, uint64_t now_us) {
+  std::erase_if(presses_, [&](const Press& p) { return now_us > p.at_us + kInfoEchoUs + held_us; });
+  const auto echoed = std::ranges::find_if(
+      presses_, [&](const Press& p) { return p.digit == digit && p.by_info != by_info; });
+  if (echoed != presses_.end()) {
+    presses_.erase(echoed);
+    return false;
+  }
+  if (presses_.size() == kMostPresses) presses_.erase(presses_.begin());
+  presses_.push_back({digit, by_info, now_us});
+  return true;
+}
+
+void ReceivedKeys::informed(char digit, uint64_t now_us) {
+  if (!counts(digit, true, 0, now_us)) return;
+  Event e = stream_.event_of(EventType::key);
+  e.id = "info";
+  e.text = std::string(1, digit);
+  e.b = static_cast<int64_t>(now_us / 1000);
+  stream_.tell(std::move(e));
+  stream_.receiver().record_key(digit, now_us);
+}
+
 void ReceivedKeys::on_key(const KeyReceiver::Key& key, bool inband, uint64_t now_us) {
   if (!inband) ++stream_.counters().keys_received;
   const uint64_t held_us = inband ? 0 : key.duration_ms * uint64_t{1000};
@@ -97,13 +126,15 @@ void ReceivedKeys::on_key(const KeyReceiver::Key& key, bool inband, uint64_t now
   } else if (is_echo(key)) {
     return;
   }
+  const bool counted = counts(key.digit, false, held_us, now_us);
   Event e = stream_.event_of(EventType::key);
+  e.id = inband ? "inband" : "rfc4733";
   e.text = std::string(1, key.digit);
   e.a = key.duration_ms;
   e.b = static_cast<int64_t>(now_us / 1000);
-  e.flag = inband;
+  e.flag = !counted;
   stream_.tell(std::move(e));
-  stream_.receiver().record_key(key.digit, now_us);
+  if (counted) stream_.receiver().record_key(key.digit, now_us);
   // A peer that takes no events gets the key as tones.
   Stream* peer = stream_.peer();
   if (inband || !peer || peer == &stream_ || !passes_on_ || !peer->config().sends) return;

@@ -22,6 +22,8 @@ class ReceivedKeys {
   void on_event(uint8_t* packet, const RtpView& came, const PayloadFacts& facts, uint64_t now_us);
   /** Takes a key that was detected from its tones. */
   void heard(char digit, uint64_t now_us);
+  /** Takes a key that came by SIP INFO. */
+  void informed(char digit, uint64_t now_us);
   /** Completes a key whose end was lost. */
   void expire(uint64_t now_us);
 
@@ -30,6 +32,7 @@ class ReceivedKeys {
   void relay(uint8_t* packet, const RtpView& v, const TelephoneEvent& e, const PayloadFacts& facts, uint64_t now_us);
   void on_key(const KeyReceiver::Key& key, bool inband, uint64_t now_us);
   bool is_echo(const KeyReceiver::Key& key);
+  bool counts(char digit, bool by_info, uint64_t held_us, uint64_t now_us);
 
   Stream& stream_;
   KeyReceiver received_;
@@ -44,6 +47,13 @@ class ReceivedKeys {
   static bool may_echo(const Tones& tones, const KeyReceiver::Key& key, uint64_t held_us, uint64_t now_us);
   /** Keys that were detected from tones and whose events may still come. */
   std::vector<Tones> tones_;
+  struct Press {
+    char digit;
+    bool by_info;
+    uint64_t at_us;
+  };
+  /** Presses whose echo by the other way, media or INFO, may still come. */
+  std::vector<Press> presses_;
 };
 
 }  // namespace media

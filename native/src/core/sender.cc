@@ -139,10 +139,10 @@ void Sender::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint
 void Sender::copy_audio(const uint8_t* payload, size_t bytes, uint16_t seq, uint32_t ts, uint64_t now_us) {
   for (auto& r : recordings_)
     r.recording->packet_audio(r.track, ssrc_, seq, ts, format_.clock_rate, format_.codec, payload, bytes, now_us);
-  if (taps_.wants_sent()) give_taps(payload, bytes);
+  if (taps_.wants_sent()) give_taps(payload, bytes, ts, now_us);
 }
 
-void Sender::give_taps(const uint8_t* payload, size_t bytes) {
+void Sender::give_taps(const uint8_t* payload, size_t bytes, uint32_t ts, uint64_t now_us) {
   if (!tap_decoder_ || tap_codec_ != format_.codec) {
     const Codec* codec = find_codec(format_.codec);
     tap_codec_ = format_.codec;
@@ -151,8 +151,18 @@ void Sender::give_taps(const uint8_t* payload, size_t bytes) {
   if (!tap_decoder_) return;
   int16_t pcm[kMaxFrameSamples];
   const int samples = tap_decoder_->decode(payload, static_cast<int>(bytes), pcm, kMaxFrameSamples);
-  const int block = tap_decoder_->sample_rate() / 100;
-  if (samples > 0) taps_.take(stream_, true, pcm, samples / block * block, tap_decoder_->sample_rate());
+  if (samples <= 0) return;
+  const int rate = tap_decoder_->sample_rate(), block = rate / 100;
+  // Our clock goes on while nothing is sent, and stands while packets that were held up come at once.
+  const auto ahead = static_cast<int32_t>(ts - tap_ts_);
+  const uint64_t clock = std::max(1u, format_.clock_rate);
+  if (!tapped_)
+    taps_.pause(stream_, UINT64_MAX, now_us);
+  else if (ahead > 0)
+    taps_.pause(stream_, static_cast<uint64_t>(ahead) * 1'000'000 / clock, now_us);
+  tapped_ = true;
+  tap_ts_ = ts + static_cast<uint32_t>(static_cast<uint64_t>(samples) * clock / static_cast<uint64_t>(rate));
+  taps_.take(stream_, true, pcm, samples / block * block, rate);
 }
 
 // Relaying

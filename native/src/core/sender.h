@@ -143,7 +143,7 @@ class Sender : private SenderLines {
                              uint64_t now_us);
   inline void hand_over(uint8_t* packet, size_t payload);
   inline void copy_audio(const uint8_t* payload, size_t bytes, uint16_t seq, uint32_t ts, uint64_t now_us);
-  void give_taps(const uint8_t* payload, size_t bytes);
+  void give_taps(const uint8_t* payload, size_t bytes, uint32_t ts, uint64_t now_us);
 
   Stream& stream_;
   uint32_t made_ts_ = 0;
@@ -152,6 +152,8 @@ class Sender : private SenderLines {
   bool event_any_ = false;
   std::unique_ptr<Decoder> tap_decoder_;
   CodecId tap_codec_ = CodecId::other;
+  bool tapped_ = false;
+  uint32_t tap_ts_ = 0;  // the end of what the taps have
 };
 
 }  // namespace media

@@ -93,7 +93,7 @@ void Stream::send_to(Stream* peer, uint64_t now_us) {
 }
 
 void Stream::tap(TapOptions options, uint64_t now_us) {
-  sender_.taps().add(std::move(options));
+  sender_.taps().add(std::move(options), now_us);
   listening_.update(now_us);
 }
 

@@ -65,6 +65,7 @@ class Stream {
   /** Sends the packets that this stream receives through another stream; null stops this. Covers one direction. */
   void send_to(Stream* peer, uint64_t now_us);
   void relay_keys(bool enabled) { receiver_.keys().pass_on(enabled); }
+  void hear_key(char digit, uint64_t now_us) { receiver_.keys().informed(digit, now_us); }
   void play(std::unique_ptr<Player> player, uint64_t now_us) { sources_.play(std::move(player), now_us); }
   void stop_play(const std::string& id) { sources_.stop_play(id); }
   void feed(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, bool yields, uint64_t now_us) {

@@ -27,7 +27,7 @@ struct TapOptions {
 class Taps {
  public:
   /** Adds a tap, or replaces the tap with the same id. Does nothing when the stream has the maximum number of taps. */
-  void add(TapOptions options);
+  void add(TapOptions options, uint64_t now_us);
   void remove(const std::string& id);
   bool any() const { return !taps_.empty(); }
   bool wants_sent() const { return wants(true); }
@@ -36,6 +36,8 @@ class Taps {
   int wideband_rate() const;
   /** Takes audio that stream `of` sent or received. Reports each full chunk. */
   void take(const Stream& of, bool sent, const int16_t* pcm, int samples, int rate_hz);
+  /** Nothing was sent for this long before what is sent now: the time of taps of sent audio goes on. */
+  void pause(const Stream& of, uint64_t length_us, uint64_t now_us);
 
  private:
   struct Tap {
@@ -46,7 +48,9 @@ class Taps {
     std::vector<int16_t> held;
     std::unique_ptr<Resampler> resampler;
     std::unique_ptr<NoiseSuppression> quieter;
-    uint64_t emitted = 0;
+    uint64_t began_us;
+    uint64_t emitted = 0;    // samples, with those of pauses
+    uint64_t paused_us = 0;  // the rest of pauses, less than a chunk
   };
   bool wants(bool sent) const {
     for (const auto& t : taps_)

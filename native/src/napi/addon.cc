@@ -22,6 +22,7 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
                            InstanceMethod("bridge", &EngineSkin::bridge),
                            InstanceMethod("unbridge", &EngineSkin::unbridge),
                            InstanceMethod("relayKeys", &EngineSkin::relay_keys),
+                           InstanceMethod("hearKey", &EngineSkin::hear_key),
                            InstanceMethod("play", &EngineSkin::play),
                            InstanceMethod("stopPlay", &EngineSkin::stop_play),
                            InstanceMethod("feed", &EngineSkin::feed),
@@ -140,6 +141,10 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
   void relay_keys(const Napi::CallbackInfo& i) {
     const bool on = i[1].ToBoolean();
     core(i.Env()).with(id_of(i), [on](Stream& s, uint64_t) { s.relay_keys(on); });
+  }
+  void hear_key(const Napi::CallbackInfo& i) {
+    const auto digit = static_cast<char>(i[1].ToString().Utf8Value()[0]);
+    core(i.Env()).with(id_of(i), [digit](Stream& s, uint64_t now) { s.hear_key(digit, now); });
   }
   void play(const Napi::CallbackInfo& i) {
     const auto o = i[1].As<Napi::Object>();

@@ -88,7 +88,8 @@ Napi::Value to_js(Napi::Env env, const Event& e) {
       o.Set("digit", e.text);
       number("duration_ms");
       o.Set("heard_ms", static_cast<double>(e.b));
-      o.Set("source", e.flag ? "inband" : "rfc4733");
+      o.Set("source", e.id);
+      o.Set("echo", e.flag);
       break;
     case EventType::play_ended:
       o.Set("play_id", e.id);

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { join as path } from 'node:path'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { AnsweringMachineDetector, type DetectionSettings } from '../../../media/detect/answering-machine.ts'
 import { compressUlaw, expandUlaw } from '../../../media/files/pcm.ts'
@@ -6,7 +7,8 @@ import type { MethodParams } from '../../../media/protocol/schema.ts'
 import { levelDbm0, sounding, strongestHz, tone, toneLevelDbm0 } from '../../support/audio.ts'
 import t from '../../support/harness/index.ts'
 import { reasonOf, startTestWorker } from '../../support/media-worker.ts'
-import { until } from '../../support/wait.ts'
+import type { RtpPeer } from '../../support/rtp-peer.ts'
+import { PATIENCE_MS, until } from '../../support/wait.ts'
 
 const w = await startTestWorker()
 t.teardown(() => w.stop())
@@ -113,7 +115,7 @@ async function socketServer(t: { teardown(end: () => void): void }) {
     })
   })
   return {
-    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}/stream?x=1`,
+    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}/stream?x=1&back=https://shop.example/bought`,
     frames,
     sockets,
     paths,
@@ -161,7 +163,7 @@ t.test('a media stream carries both tracks and keys in the compatible form until
   await server.until(() => server.closed() === 1)
 
   const { frames } = server
-  t.strictSame(server.paths, ['/stream?x=1'])
+  t.strictSame(server.paths, ['/stream?x=1&back=https://shop.example/bought'], 'the URL is requested as written')
   t.strictSame(frames[0], { event: 'connected', protocol: 'Call', version: '1.0.0' })
   t.strictSame(frames[1], {
     event: 'start',
@@ -197,6 +199,61 @@ t.test('a media stream carries both tracks and keys in the compatible form until
   }
   t.equal(strongestHz(track('inbound')), 1000)
   t.equal(strongestHz(track('outbound')), 700)
+})
+
+t.test('the time of what is sent counts from the beginning of a stream, also while nothing is sent', async t => {
+  const server = await socketServer(t)
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(await w.session(), peer)
+  await fork(leg_id, server.url, { tracks: 'both' })
+  await w.event('fork.started', event => event.leg_id === leg_id)
+  const first = () => Number(server.frames.find(({ media }) => media?.track === 'outbound')?.media?.timestamp)
+  await peer.send(tone(1000, 2000))
+  const sources = [{ kind: 'tone' as const, hz: [700], on_ms: 200, off_ms: 0, total_ms: 200 }]
+  await client.request('play.start', { leg_id, play_id: 'late', loop: 1, sources })
+  await server.until(() => !Number.isNaN(first()))
+  t.ok(first() >= 1900, `the prompt began at ${first()} ms`)
+})
+
+t.test('a key by INFO ends a recording and reaches a stream, and its echo in the media does neither', async t => {
+  const peer = await w.peer()
+  const attempt = async () => {
+    const server = await socketServer(t)
+    const session_id = await w.session()
+    const { leg_id } = await w.answeredLeg(session_id, peer)
+    await fork(leg_id, server.url)
+    await w.event('fork.started', event => event.leg_id === leg_id)
+    const record = async (name: string) => {
+      const recording_id = `${name}-${leg_id}`
+      const file = path(w.data_dir, `${recording_id}.wav`)
+      const whole = { channels: 1, what: 'received', max_ms: null, silence_ms: null, beep: false, trim: false } as const
+      const legs = { left: leg_id, right: null }
+      await client.request('record.start', { session_id, recording_id, file, ...legs, ...whole, finish_keys: '#' })
+      return {
+        ended: () => w.event('record.ended', event => event.recording_id === recording_id),
+        stop: () => client.request('record.stop', { recording_id }),
+      }
+    }
+    const first = await record('first')
+    const begun_ms = performance.now()
+    await client.request('key.heard', { leg_id, digit: '#' })
+    t.match(await first.ended(), { reason: 'key', key: '#' })
+    const second = await record('second')
+    await peer.sendKey('#')
+    t.match(await w.event('dtmf', event => event.leg_id === leg_id), { digit: '#', source: 'rfc4733' })
+    const took_ms = performance.now() - begun_ms
+    await peer.sendKey('7')
+    await server.until(() => server.frames.some(({ dtmf }) => dtmf?.digit === '7'))
+    await second.stop()
+    const { reason } = await second.ended()
+    await client.request('session.close', { session_id })
+    return { took_ms, reason, keys: server.frames.flatMap(({ dtmf }) => (dtmf ? [dtmf.digit] : [])) }
+  }
+  const begun_ms = performance.now()
+  let last = await attempt()
+  // A key that comes two seconds after the INFO is another press. So what a stop of this process split is sent again.
+  while (last.took_ms > 1900 && performance.now() - begun_ms < PATIENCE_MS) last = await attempt()
+  t.match(last, { reason: 'stopped', keys: ['#', '7'] })
 })
 
 t.test(
@@ -245,6 +302,55 @@ t.test('a media stream that cannot connect reports the error code', async t => {
   t.equal(await outcome('scheme', 'http://127.0.0.1/x'), 'failed 31902')
   t.equal(await outcome('nobody', `ws://127.0.0.1:${closed_port === 9 ? 10 : 9}/`), 'failed 31902')
   t.equal(await reasonOf(fork('nobody', server.url)), 'leg_unknown')
+})
+
+t.test('a recording server that is left takes no place from what hears the leg later', async t => {
+  const caller = await w.peer()
+  const server = await w.peer()
+  const session_id = await w.session()
+  const { leg_id } = await w.answeredLeg(session_id, caller)
+  const copy = async (what: 'received' | 'sent') => {
+    const { leg_id: to_leg_id } = await w.answeredLeg(session_id, server)
+    await client.request('copy.start', { leg_id, to_leg_id, what })
+    return to_leg_id
+  }
+  for (let round = 0; round < 20; round++) {
+    const copies = [await copy('received'), await copy('sent')]
+    for (const each of copies) await client.request('leg.close', { leg_id: each })
+  }
+  await copy('received')
+  await caller.send(tone(1000, 2000))
+  t.equal(strongestHz(await server.sound(400)), 1000)
+})
+
+t.test('as many streams and copies as a leg may have all get its sound, and one more is refused', async t => {
+  const caller = await w.peer()
+  const session_id = await w.session()
+  const { leg_id } = await w.answeredLeg(session_id, caller)
+  const streams = await Promise.all(
+    ['a', 'b', 'c', 'd'].map(async fork_id => {
+      const server = await socketServer(t)
+      await fork(leg_id, server.url, { fork_id, tracks: 'both' })
+      await w.event('fork.started', event => event.leg_id === leg_id && event.fork_id === fork_id)
+      return server
+    }),
+  )
+  const copy = async (peer: RtpPeer) => {
+    const { leg_id: to_leg_id } = await w.answeredLeg(session_id, peer)
+    return reasonOf(client.request('copy.start', { leg_id, to_leg_id, what: 'received' }))
+  }
+  const servers: RtpPeer[] = []
+  for (let index = 0; index < 8; index++) {
+    const server = await w.peer()
+    servers.push(server)
+    t.equal(await copy(server), 'not refused')
+  }
+  t.equal(await copy(await w.peer()), 'copy_limit')
+  t.equal(await reasonOf(fork(leg_id, 'ws://127.0.0.1:9/', { fork_id: 'e' })), 'fork_limit')
+  await caller.send(tone(1000, 2000))
+  for (const server of servers) t.equal(strongestHz(await server.sound(400)), 1000)
+  for (const { frames, until: holds } of streams)
+    await holds(() => frames.some(({ media }) => media?.track === 'inbound'))
 })
 
 const SETTINGS: DetectionSettings = {

@@ -1,4 +1,5 @@
 import type { AudioLine } from '../../../../media/relay/types.ts'
+import { byUtterance } from '../../../../media/speech/by-utterance.ts'
 import { Recognition, type RecognizeRequest } from '../../../../media/speech/recognition.ts'
 import { RATE_HZ } from '../../../../media/speech/recognizer.ts'
 import { handClock } from '../../../support/hand-clock.ts'
@@ -78,4 +79,38 @@ t.test('a process whose every look is late still ends an utterance', async t => 
     one.look()
   }
   t.equal(one.frames(), '.'.repeat((4000 - 200) / CHUNK_MS))
+})
+
+t.test('two prompts with a pause between them are two utterances of what a leg hears', async t => {
+  const { clock, passes, fire } = handClock()
+  const said: number[] = []
+  const recognition = new Recognition({
+    request: { leg_id: 'leg', engine: 'test', tracks: 'both', max_speech_ms: 60_000 } as unknown as RecognizeRequest,
+    stream: { closed: false, tap: () => undefined, untap: () => undefined } as unknown as AudioLine,
+    tap_prefix: 'tap-',
+    recognizer: byUtterance(async ({ track, samples }) => {
+      if (track === 'outbound') said.push(samples.length / (RATE_HZ / 1000))
+      return { track, text: 'said', language: null, confidence: 1 }
+    }),
+    clock,
+    ...{ started: () => undefined, heard: () => undefined, ended: () => undefined },
+  })
+  const lasts = (ms: number, level: number): void => {
+    for (let done = 0; done < ms; done += LOOK_MS) {
+      passes(LOOK_MS)
+      for (let at = 0; at < LOOK_MS && level > 0; at += CHUNK_MS) {
+        const samples = new Int16Array((RATE_HZ * CHUNK_MS) / 1000).fill(level)
+        const event = { type: 'tap', tap_id: 'tap-o', samples, offset_ms: 0 }
+        recognition.onTap(event as Parameters<typeof recognition.onTap>[0])
+      }
+      fire()
+    }
+  }
+  for (let prompt = 0; prompt < 2; prompt++) {
+    lasts(1000, 8000)
+    lasts(3000, 0)
+  }
+  await new Promise(setImmediate)
+  t.equal(said.length, 2)
+  t.ok(said.every(ms => ms >= 1000 && ms < 3000))
 })
