@@ -56,14 +56,7 @@ function change(ctx: ScriptContext, room: Room, participant: Participant, wanted
     participant.speaking = false
     saveVoice(ctx, room, participant)
   }
-  if (participant.mixed) {
-    const { leg, call } = participant.host
-    rooms.mix(room, participant).catch(err => {
-      if (leg.ended) return
-      call.log.warn({ err }, 'a participant could not be changed')
-      rooms.out(room, participant, 'participant_left')
-    })
-  }
+  if (participant.mixed) rooms.remix(room, participant)
   const tell = (event: string, selected: string): void =>
     rooms.tell(room, `participant-${event}`, selected, participant)
   if (participant.muted !== before.muted) tell(participant.muted ? 'mute' : 'unmute', 'mute')
