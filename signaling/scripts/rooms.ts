@@ -130,7 +130,7 @@ export class Rooms {
     if (!room.started && room.participants.length >= 2 && room.participants.some(other => other.command.start_on_enter))
       this.#start(room, participant)
     else if (room.started) this.#enter(room, participant)
-    else this.#wait(room, participant)
+    else this.wait(room, participant)
     if (room.started && beepsOn(participant, 'onEnter')) beep(room, participant)
   }
 
@@ -219,7 +219,8 @@ export class Rooms {
     })
   }
 
-  #wait(room: Room, participant: Participant): void {
+  /** Plays what a participant hears until the room starts. */
+  wait(room: Room, participant: Participant): void {
     const { wait } = participant.command
     if (wait === 'silence') return
     const parameters = (): Record<string, string> => ({ ConferenceSid: room.sid, FriendlyName: room.name })
