@@ -535,6 +535,10 @@ t.test('Queue ends at the timeout, an unknown queue, the star key, a hang-up and
   empty.send({ type: 'dequeue_ended', id, result: 'queue-empty', duration_seconds: null })
   t.strictSame(empty.last('fetch').parameters, { DialCallStatus: 'no-answer', DequeueResult: 'queue-empty' })
 
+  const found = call(t, text)
+  found.send({ type: 'dequeue_found', id: found.last('dequeue').id })
+  found.expect('cancel_timer', 'the time is for an empty queue')
+
   const missing = call(t, text)
   missing.send({ type: 'dequeue_ended', id, result: 'error', duration_seconds: null })
   t.strictSame(missing.last('fetch').parameters, { DialCallStatus: 'failed', DequeueResult: 'error' })
