@@ -25,6 +25,7 @@ export type Event =
   /** An agent's Dial Queue has bridged this caller. */
   | { readonly type: 'queue_bridged'; readonly id: string }
   | QueueLeft
+  | DequeueFound
   | DequeueBridged
   | DequeueEnded
   | { readonly type: 'refer_accepted'; readonly id: string; readonly sip_code: number }
@@ -151,6 +152,12 @@ interface QueueLeft {
   readonly result: 'bridged' | 'bridging-in-process' | 'hangup' | 'leave' | 'queue-full' | 'error' | 'system-error'
   readonly queue_sid: string | null
   readonly queue_time_seconds: number
+}
+
+/** A caller is there, and hears its whisper first. It waits on when this leg leaves before `dequeue_bridged`. */
+interface DequeueFound {
+  readonly type: 'dequeue_found'
+  readonly id: string
 }
 
 interface DequeueBridged {

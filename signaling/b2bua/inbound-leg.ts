@@ -76,6 +76,10 @@ export class InboundLeg extends Leg {
     return this.#progress !== 'none'
   }
 
+  override get hears(): boolean {
+    return this.answered || this.#progress === 'early'
+  }
+
   override get sip_call_id(): string {
     return this.invite.call_id
   }

@@ -108,6 +108,11 @@ export class Leg {
     return this.#answered
   }
 
+  /** Whether the peer hears what is played to it. */
+  get hears(): boolean {
+    return this.#answered
+  }
+
   /** Whether the final answer is given. An answer of the peer may still be applied. */
   get accepted(): boolean {
     return this.#answered

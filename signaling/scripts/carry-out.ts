@@ -68,7 +68,11 @@ export function commandHandlers(executor: Executor): CommandHandlers {
     resume_recordings: ({ id }) => pauses.resume(id),
     dial_child: command => children.dial(command),
     end_child: ({ child, cause }) => children.end(child, cause),
-    ring: ({ country }) => (host.leg.answered ? player.ring(country ?? children.country()) : host.ring()),
+    ring: ({ country }) => {
+      children.endEarly()
+      if (host.leg.hears) player.ring(country ?? children.country())
+      else host.ring()
+    },
     stop_ring: () => player.stopRing(),
     relay_early_media: ({ child }) => {
       player.stopRing()

@@ -40,6 +40,8 @@ export class Children {
   readonly #emit: (event: Event) => void
   readonly #children = new Map<string, Child>()
   #bridged: string | null = null
+  /** The child whose early media this leg hears. */
+  #early: string | null = null
   #country: string | null = null
   #callerGave: Readonly<Record<string, string>> = {}
 
@@ -86,12 +88,24 @@ export class Children {
     const { host } = this.#script
     const leg = this.leg(name)
     if (!leg) return
+    this.#early = name
     const join = async (): Promise<void> => {
       host.leg.prefer = leg
       if (!host.leg.answered && !(await host.early())) return
+      if (this.#early !== name) return
       await leg.session.hub.request('bridge', { a: host.leg.id, b: leg.id })
     }
     join().catch(err => host.call.log.info({ err }, 'early media could not be relayed'))
+  }
+
+  /** Separates this leg from the child whose early media it hears. */
+  endEarly(): void {
+    const { leg, call } = this.#script.host
+    if (this.#early === null) return
+    this.#early = null
+    leg.session.hub
+      .request('unbridge', { leg_id: leg.id })
+      .catch(err => call.log.debug({ err }, 'a leg was not taken off early media'))
   }
 
   whisper(command: Whisper): void {
@@ -121,6 +135,7 @@ export class Children {
     const { host } = this.#script
     const leg = this.leg(name)
     if (!leg) return
+    this.#early = null
     host.leg.prefer = leg
     leg.session.hub.request('bridge', { a: host.leg.id, b: leg.id }).then(
       () => {

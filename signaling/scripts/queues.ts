@@ -5,9 +5,11 @@ import {
   DEFAULT_QUEUE_SIZE,
   ensureQueue,
   findQueue,
+  type QueueMemberRow,
   queueSidOf,
   releaseQueue,
   removeMember,
+  restoreMember,
 } from '../../core/state/calls/queues.ts'
 import type { Dequeue, Enqueue, Event } from '../../markup/interpreter/types.ts'
 import { hold } from './hold.ts'
@@ -26,6 +28,8 @@ interface Caller {
   readonly emit: (event: Event) => void
   readonly since_ms: number
   agent: Agent | null
+  /** What its row was before it got an agent: it comes back there when that one leaves before they talk. */
+  row: QueueMemberRow | undefined
   /** When the caller was joined to its agent; null before that. */
   bridged_ms: number | null
 }
@@ -90,9 +94,15 @@ export class Queues {
 
   #enter(queue: Queue, script: SharedScript, command: Enqueue, emit: (event: Event) => void): void {
     const { clock } = script.host.call
-    const caller: Caller = { script, command, emit, since_ms: clock.monotonic_ms(), agent: null, bridged_ms: null }
+    const since_ms = clock.monotonic_ms()
+    const caller: Caller = { script, command, emit, since_ms, agent: null, row: undefined, bridged_ms: null }
     queue.callers.push(caller)
     emit({ type: 'queue_joined', id: command.id, queue_sid: queue.sid })
+    this.#offer(queue, caller)
+  }
+
+  /** Gives a caller to an agent who has none, or lets it wait. */
+  #offer(queue: Queue, caller: Caller): void {
     const agent = queue.agents.find(waiting => waiting.caller === null)
     if (agent) this.#connect(queue, caller, agent)
     else this.#wait(queue, caller)
@@ -206,7 +216,11 @@ export class Queues {
   #connect(queue: Queue, caller: Caller, agent: Agent): void {
     caller.agent = agent
     agent.caller = caller
-    forgetMember(caller.script)
+    agent.emit({ type: 'dequeue_found', id: agent.command.id })
+    const { call } = caller.script.host
+    void call.persist(async trx => {
+      caller.row = await removeMember(trx, call.sid)
+    })
     caller.script.waiting.stop()
     agent.script.waiting.stop()
     const { whisper } = agent.command
@@ -232,14 +246,16 @@ export class Queues {
     const conference_id = `${queue.sid}-${caller.script.host.call.sid}`
     const queue_time_seconds = waited(caller)
     try {
-      for (const { leg } of [caller.script.host, agent.script.host])
+      for (const { leg } of [caller.script.host, agent.script.host]) {
         await leg.session.hub.request('conference.join', { conference_id, leg_id: leg.id, muted: false, deaf: false })
+        // One of them may have left meanwhile.
+        if (!queue.agents.includes(agent)) return
+      }
     } catch (err) {
       agent.script.host.call.log.warn({ err }, 'a queued caller could not be joined to its agent')
       this.#agentOut(queue, agent)
       return
     }
-    if (caller.agent !== agent) return
     caller.bridged_ms = caller.script.host.call.clock.monotonic_ms()
     caller.emit({ type: 'queue_bridged', id: caller.command.id })
     agent.emit({
@@ -281,8 +297,22 @@ export class Queues {
       result: bridged_ms === null ? 'queue-empty' : 'bridged',
       duration_seconds,
     })
-    if (caller) this.#callerOut(queue, caller, 'bridged')
+    if (caller && bridged_ms !== null) this.#callerOut(queue, caller, 'bridged')
+    else if (caller) this.#back(queue, caller)
     this.#forget(queue)
+  }
+
+  /** A caller whose agent has left before they talked waits on in its place, or gets the next agent. */
+  #back(queue: Queue, caller: Caller): void {
+    // A caller who has left took its agent out.
+    if (!queue.callers.includes(caller)) return
+    caller.agent = null
+    caller.script.waiting.stop()
+    part(caller.script)
+    void caller.script.host.call.persist(async trx => {
+      if (caller.row) await restoreMember(trx, caller.row)
+    })
+    this.#offer(queue, caller)
   }
 
   /** Whether other machines share the queues. Without links, each machine has its own. */

@@ -51,19 +51,15 @@ function change(ctx: ScriptContext, room: Room, participant: Participant, wanted
     participant.hold_sound = wanted.hold_sound ?? null
     hear(room, participant)
   }
-  if (!participant.hold && before.hold) participant.script.waiting.stop()
+  if (!participant.hold && before.hold) {
+    participant.script.waiting.stop()
+    hearAgain(rooms, room, participant)
+  }
   if ((participant.muted || participant.hold) && participant.speaking) {
     participant.speaking = false
     saveVoice(ctx, room, participant)
   }
-  if (participant.mixed) {
-    const { leg, call } = participant.host
-    rooms.mix(room, participant).catch(err => {
-      if (leg.ended) return
-      call.log.warn({ err }, 'a participant could not be changed')
-      rooms.out(room, participant, 'participant_left')
-    })
-  }
+  if (participant.mixed) rooms.remix(room, participant)
   const tell = (event: string, selected: string): void =>
     rooms.tell(room, `participant-${event}`, selected, participant)
   if (participant.muted !== before.muted) tell(participant.muted ? 'mute' : 'unmute', 'mute')
@@ -95,6 +91,13 @@ function hear(room: Room, { script, hold_sound }: Participant): void {
   })
 }
 
+/** Goes on with what a participant hears beside the mix, or before it begins. */
+function hearAgain(rooms: Rooms, room: Room, participant: Participant): void {
+  if (!room.participants.includes(participant)) return
+  if (participant.hold) hear(room, participant)
+  else if (!room.started) rooms.wait(room, participant)
+}
+
 const about = ({ sid, name }: Room): Record<string, string> => ({ ConferenceSid: sid, FriendlyName: name })
 
 /** Plays a document or a sound once to each participant. One request fetches it for all of them. */
@@ -118,17 +121,17 @@ async function announce(ctx: ScriptContext, room: Room, hearers: readonly Partic
     return
   }
   const present = hearers.filter(participant => room.participants.includes(participant))
-  await Promise.all(present.map(participant => play(room, participant, found.entry)))
+  await Promise.all(present.map(participant => play(rooms, room, participant, found.entry)))
   const one = present.length > 1 ? null : (present[0] ?? null)
   rooms.tell(room, 'announcement-end', 'announcement', one, parameters, present[0] ?? first)
 }
 
 /** Resolves when the participant has heard the entry, or has left. */
-function play(room: Room, participant: Participant, entry: Entry): Promise<void> {
+function play(rooms: Rooms, room: Room, participant: Participant, entry: Entry): Promise<void> {
   const { waiting } = participant.script
   return new Promise(resolve => {
     const done = (): void => {
-      if (participant.hold && room.participants.includes(participant)) hear(room, participant)
+      hearAgain(rooms, room, participant)
       resolve()
     }
     waiting.stop()

@@ -130,7 +130,7 @@ export class Rooms {
     if (!room.started && room.participants.length >= 2 && room.participants.some(other => other.command.start_on_enter))
       this.#start(room, participant)
     else if (room.started) this.#enter(room, participant)
-    else this.#wait(room, participant)
+    else this.wait(room, participant)
     if (room.started && beepsOn(participant, 'onEnter')) beep(room, participant)
   }
 
@@ -180,9 +180,11 @@ export class Rooms {
   /** Puts a participant into the mix. One that the API has put on hold meanwhile keeps its music. */
   #enter(room: Room, participant: Participant): void {
     if (!participant.hold) participant.script.waiting.stop()
-    this.mix(room, participant).then(
+    this.#mix(room, participant).then(
       () => {
         participant.mixed = true
+        const { sid } = participant.host.call
+        for (const other of room.participants) if (other.mixed && other.coach === sid) this.remix(room, other)
         this.#record(room)
         listen(participant, true)
       },
@@ -195,19 +197,30 @@ export class Rooms {
     )
   }
 
-  /** Tells the media worker how a participant takes part. */
-  mix(room: Room, { host: { leg }, muted, hold: held, coach }: Participant): Promise<unknown> {
+  /** Tells the media worker what has changed about a participant in the mix. */
+  remix(room: Room, participant: Participant): void {
+    const { leg, call } = participant.host
+    this.#mix(room, participant).catch(err => {
+      if (leg.ended) return
+      call.log.warn({ err }, 'a participant could not be changed')
+      this.out(room, participant, 'participant_left')
+    })
+  }
+
+  /** Tells the media worker how a participant takes part. A coach is for nobody else while the coached one is away. */
+  #mix(room: Room, { host: { leg }, muted, hold: held, coach }: Participant): Promise<unknown> {
     const coached = room.participants.find(other => other.host.call.sid === coach)
     return leg.session.hub.request('conference.join', {
       conference_id: room.sid,
       leg_id: leg.id,
-      muted: muted || held,
+      muted: muted || held || (coach !== null && !coached),
       deaf: held,
       heard_by: coached?.host.leg.id ?? null,
     })
   }
 
-  #wait(room: Room, participant: Participant): void {
+  /** Plays what a participant hears until the room starts. */
+  wait(room: Room, participant: Participant): void {
     const { wait } = participant.command
     if (wait === 'silence') return
     const parameters = (): Record<string, string> => ({ ConferenceSid: room.sid, FriendlyName: room.name })

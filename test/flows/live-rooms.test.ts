@@ -193,6 +193,58 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
     await t.rejects(client.conferences(sid).update({ status: 'completed' }), { status: 400 })
   })
 
+  await t.test('a coach is heard by nobody else when the coached participant has left', async t => {
+    const events = 'statusCallbackEvent="leave mute"'
+    const customer = await callOut(room('desk', `statusCallback="${url}/desk" ${events}`))
+    const agent = await callOut(room('desk'))
+    await inRoom(customer.sid, agent.sid)
+    const coach = await callOut(room('desk', `coach="${agent.sid}"`))
+    const speech = [coach.line.hum(850), customer.line.hum(650)]
+    await agent.line.hears(850)
+    await inRoom(coach.sid)
+    agent.line.hangUp()
+    const happened = (event: string) =>
+      until(event, () => all('/desk').find(fields => fields['StatusCallbackEvent'] === event))
+    await happened('participant-leave')
+    const [conference] = await client.conferences.list({ friendlyName: 'desk', status: 'in-progress' })
+    const { participants } = client.conferences(conference?.sid ?? '')
+    await participants(coach.sid).update({ muted: true })
+    await participants(coach.sid).update({ muted: false })
+    await happened('participant-unmute')
+    await customer.line.rtp.packets(customer.line.rtp.received.length + 50)
+    t.ok(customer.line.level(850) < -40, 'the customer does not hear what was for the agent')
+    await participants(coach.sid).update({ coaching: false })
+    await customer.line.hears(850)
+    await Promise.all(speech.map(stop => stop()))
+    for (const { line } of [customer, coach]) line.hangUp()
+  })
+
+  await t.test(
+    'who waits for a conference to start hears its sound again after an announcement and a hold',
+    async () => {
+      pages['/480.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(480, 4000)) }
+      pages['/wait-480'] = doc(`<Play loop="0">${url}/480.wav</Play>`)
+      const wait = `startConferenceOnEnter="false" waitUrl="${url}/wait-480"`
+      const { sid, line } = await callOut(room('lobby', wait))
+      await line.hears(480)
+      await inRoom(sid)
+      const [conference] = await client.conferences.list({ friendlyName: 'lobby', status: 'init' })
+      const participant = client.conferences(conference?.sid ?? '').participants(sid)
+      await participant.update({ announceUrl: `${url}/1300.wav`, announceMethod: 'GET' })
+      await line.hears(1300)
+      await line.hears(480)
+      await participant.update({ hold: true, holdUrl: `${url}/900.wav` })
+      await line.hears(900)
+      await participant.update({ hold: false })
+      await line.hears(480)
+      const starter = await callOut(room('lobby'))
+      const humming = starter.line.hum(650)
+      await line.hears(650)
+      await humming()
+      for (const one of [line, starter.line]) one.hangUp()
+    },
+  )
+
   await t.test('a conference that nobody is in begins with who is added to it by name', async t => {
     const to = town.someone()
     const { participants } = client.conferences('fresh')

@@ -5,7 +5,7 @@ import { openPhone, registerPhone } from '../support/phone.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { openSoftphone } from '../support/softphone.ts'
 import { voiceTown } from '../support/voice-town.ts'
-import { until } from '../support/wait.ts'
+import { PATIENCE_MS, until } from '../support/wait.ts'
 
 // Dial and related verbs, with every attribute on a live call. A desk telephone calls the platform, which dials far
 // telephones. The tests check their audio, their SIP messages, and the requests to the customer's web server.
@@ -124,6 +124,56 @@ t.test('verbs that bridge calls', async t => {
       ['initiated', 'ringing', 'in-progress', 'completed'],
     )
     t.ok(web.requests.filter(request => request.path === '/number').every(request => request.method === 'GET'))
+  })
+
+  await t.test('a callee with early media is screened: neither side hears the other before it accepts', async t => {
+    const to = town.someone()
+    // Nothing is played meanwhile: a prompt would be heard in place of the caller.
+    pages['/screen'] = `<Response><Gather numDigits="1" timeout="120" action="${url}/accepted"/></Response>`
+    const line = await town.callIn(
+      doc(`<Dial answerOnBridge="true" ${from}><Number url="${url}/screen" method="GET">${to}</Number></Dial>`),
+    )
+    const child = await far.incoming(to)
+    child.early()
+    const humming = [child.hum(600), line.hum(1200)]
+    await line.hears(600)
+    await child.answer()
+    await told('/screen')
+    await line.hearsSomething(600)
+    t.equal(line.final, null, 'the caller hears ringing')
+    await child.rtp.until(() => child.level(1200) < -40, PATIENCE_MS, 'no caller')
+    const heard = [line, child].map(({ rtp }) => rtp.received.length)
+    await Promise.all([line, child].map(({ rtp }, at) => rtp.packets((heard[at] ?? 0) + 50)))
+    t.ok(line.level(600) < -40, 'the caller does not hear the callee')
+    t.ok(child.level(1200) < -40, 'the callee does not hear the caller')
+    await child.press('1')
+    await line.answered()
+    await Promise.all([line.hears(600), child.hears(1200)])
+    await Promise.all(humming.map(stop => stop()))
+    child.hangUp()
+    await line.over()
+  })
+
+  await t.test('an unanswered caller hears ringing again after the early media of a callee who refuses', async t => {
+    const [busy, free] = [town.someone(), town.someone()]
+    const numbers = [busy, free].map(to => `<Number>${to}</Number>`).join('')
+    const line = await town.callIn(doc(`<Dial answerOnBridge="true" sequential="true" ${from}>${numbers}</Dial>`))
+    const first = await far.incoming(busy)
+    first.early()
+    const stop = first.hum(600)
+    await line.hears(600)
+    first.call?.reject(486)
+    const second = await far.incoming(free)
+    second.ring()
+    await line.hearsSomething(600)
+    t.equal(line.final, null, 'not answered yet')
+    await stop()
+    await second.answer()
+    const talking = second.hum(700)
+    await line.hears(700)
+    await talking()
+    second.hangUp()
+    await line.over()
   })
 
   await t.test('Sip: URIs by priority, digest credentials, headers of its own, a whisper that hangs up', async t => {

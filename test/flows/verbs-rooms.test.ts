@@ -221,6 +221,46 @@ t.test('verbs that connect several callers', async t => {
     await reserved.line.over()
   })
 
+  await t.test(
+    'a queued caller in its whisper keeps its agent at the timeout, and its place without an agent',
+    async t => {
+      const vacant = await w.manage('POST', '/queues', { name: 'vacant' }, { 'Idempotency-Key': newId.uuid() })
+      t.equal(vacant.status, 201)
+      let over = false
+      pages['/480.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(480, 4000)) }
+      pages['/hold-on'] = doc(`<Play loop="20">${url}/480.wav</Play>`)
+      pages['/lengthy'] = () =>
+        doc(over ? '' : `<Play>${url}/900.wav</Play><Redirect method="GET">${url}/lengthy</Redirect>`)
+      const caller = await callOut(doc(`<Enqueue action="${url}/kept" waitUrl="${url}/hold-on">lengthy</Enqueue>`))
+      await caller.line.hears(480)
+      const place = () => w.state.db.selectFrom('queue_member').selectAll().where('call_sid', '=', caller.sid).execute()
+      const placed = await place()
+      t.equal(placed.length, 1)
+      const queue = `<Queue url="${url}/lengthy" method="GET">lengthy</Queue>`
+      const first = await callOut(doc(`<Dial>${queue}</Dial>`))
+      await caller.line.hears(900)
+      await until('it is with an agent', async () => (await place()).length === 0)
+      first.line.hangUp()
+      await caller.line.hears(480)
+      await until('it waits again', async () => (await place()).length === 1)
+      t.same(await place(), placed, 'in its place')
+      const second = await callOut(doc(`<Dial timeout="5" action="${url}/kept-agent">${queue}</Dial>`))
+      await caller.line.hears(900)
+      // Another agent, who has come later: when its time is over, that of the first one is, too.
+      const idle = await callOut(doc(`<Dial timeout="5" action="${url}/vacant"><Queue>vacant</Queue></Dial>`))
+      t.match(await told('/vacant'), { DequeueResult: 'queue-empty' })
+      await idle.line.over()
+      over = true
+      const stop = caller.line.hum(550)
+      await second.line.hears(550)
+      await stop()
+      second.line.hangUp()
+      t.match(await told('/kept-agent'), { DequeueResult: 'bridged', DequeuedCallSid: caller.sid })
+      t.match(await told('/kept'), { QueueResult: 'bridged' })
+      await caller.line.over()
+    },
+  )
+
   await t.test('an agent waits for the first caller of an empty queue, until the timeout of its Dial', async t => {
     for (const name of ['early', 'nobody']) {
       const made = await w.manage('POST', '/queues', { name }, { 'Idempotency-Key': newId.uuid() })

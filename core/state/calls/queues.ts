@@ -151,8 +151,12 @@ export async function addMember(trx: Trx, queue: QueueRow, call_sid: string, now
   return true
 }
 
-export const removeMember = async (db: Db | Trx, call_sid: string): Promise<void> => {
-  await db.deleteFrom('queue_member').where('call_sid', '=', call_sid).execute()
+export const removeMember = (db: Db | Trx, call_sid: string): Promise<QueueMemberRow | undefined> =>
+  db.deleteFrom('queue_member').where('call_sid', '=', call_sid).returningAll().executeTakeFirst()
+
+/** Puts a call back where it was in its queue. */
+export const restoreMember = async (trx: Trx, row: QueueMemberRow): Promise<void> => {
+  await trx.insertInto('queue_member').values(row).execute()
 }
 
 /** Removes what lost nodes left: members whose calls are over. It looks at the calls of members alone. */

@@ -61,7 +61,7 @@ interface LeaveQueue {
 /**
  * Bridges the head caller of a queue to this leg, waiting for one while the queue is empty. `whisper` runs on the
  * queued caller's leg first, with the parameters QueueSid, CallSid, QueueTime and DequeingCallSid. Answered by
- * `dequeue_bridged`, then `dequeue_ended`. For an unknown queue, `dequeue_ended` has result `error`.
+ * `dequeue_found`, `dequeue_bridged`, then `dequeue_ended`. For an unknown queue, `dequeue_ended` has result `error`.
  */
 export interface Dequeue {
   readonly type: 'dequeue'

@@ -48,8 +48,8 @@ interface StopPlay {
 }
 
 /**
- * Plays the ringback tone of `country` (null: the destination's country) to an answered leg until `stop_ring`. Sends
- * 180 to an unanswered leg.
+ * Plays the ringback tone of `country` (null: the destination's country) until `stop_ring`, in place of a child's early
+ * media. Sends 180 to an unanswered leg without early media.
  */
 interface Ring {
   readonly type: 'ring'

@@ -161,8 +161,9 @@ function onAnswered(
   const digits = noun?.attributes['sendDigits']
   if (typeof digits !== 'string') return whisperOrBridge(nouns, turn, state)
   const id = turn.id('digits')
+  const apart = ringAgain(turn, state)
   turn.emit({ type: 'send_digits', id, leg: child, digits })
-  return stay({ ...update(state, child, { stage: 'digits' }), awaited: id })
+  return stay({ ...update(apart, child, { stage: 'digits' }), awaited: id })
 }
 
 function whisperOrBridge(nouns: readonly Node[], turn: Turn, state: ChildrenState): Move {
@@ -174,10 +175,9 @@ function whisperOrBridge(nouns: readonly Node[], turn: Turn, state: ChildrenStat
   const target = turn.target(url, method, 11100)
   // A whisper without a usable URL fails: never bridge a child that has not heard its whisper.
   if (!target) return stay(endChild(turn, state, child, 'completed'))
-  // During the whisper the caller hears ringback, not the child.
-  if (state.early !== null) turn.emit({ type: 'ring', country: null })
+  const apart = ringAgain(turn, state)
   turn.emit({ type: 'whisper', child: child.child, ...target })
-  return stay({ ...update(state, child.child, { stage: 'whisper' }), early: null })
+  return stay(update(apart, child.child, { stage: 'whisper' }))
 }
 
 function onWhisperEnded(
@@ -250,7 +250,7 @@ function onEnded(
   return finish(node, nouns, turn, { ...rest, outcome })
 }
 
-/** Returns the caller to ringback after the early media of a failed child. */
+/** Returns the caller to ringback after early media: the child failed, or hears something before the bridge. */
 function ringAgain(turn: Turn, state: ChildrenState): ChildrenState {
   if (state.early !== null) turn.emit({ type: 'ring', country: null })
   return { ...state, early: null }

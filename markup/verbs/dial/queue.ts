@@ -34,8 +34,13 @@ export function on(node: DialNode, turn: Turn, state: QueueState, event: Event):
   const recording = onRecording(state.recording, event)
   if (recording) return settle(node, turn, { ...state, recording })
   switch (event.type) {
+    case 'dequeue_found':
+      if (event.id !== state.id || state.ended) return undefined
+      if (state.wait_timer !== null) turn.emit({ type: 'cancel_timer', id: state.wait_timer })
+      return stay({ ...state, wait_timer: null } satisfies QueueState)
     case 'dequeue_bridged': {
       if (event.id !== state.id || state.bridged) return undefined
+      // A keeper of an older version does not tell that it has found a caller.
       if (state.wait_timer !== null) turn.emit({ type: 'cancel_timer', id: state.wait_timer })
       const { queue_sid, call_sid, queue_time_seconds } = event
       return stay({

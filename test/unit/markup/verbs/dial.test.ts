@@ -101,10 +101,10 @@ t.test('sendDigits and the whisper precede the bridge, and the caller hears ring
     response('<Dial><Number sendDigits="ww12" url="screen" method="GET">+2348030000001</Number></Dial>'),
   )
   phone.child('early_media')
-  phone.childAnswered().expect('cancel_timer send_digits')
+  phone.childAnswered().expect('cancel_timer ring send_digits')
   t.match(phone.last('send_digits'), { leg: phone.last('dial_child').child, digits: 'ww12' })
   phone.send({ type: 'digits_sent', id: phone.last('send_digits').id })
-  phone.expect('ring whisper')
+  phone.expect('whisper')
   t.match(phone.last('whisper'), { url: 'https://app.example.test/ivr/screen', method: 'GET' })
   phone.send({ type: 'whisper_ended', child: phone.last('whisper').child, outcome: 'finished' })
   phone.expect('stop_ring bridge')
@@ -534,6 +534,10 @@ t.test('Queue ends at the timeout, an unknown queue, the star key, a hang-up and
   const { id } = empty.last('dequeue')
   empty.send({ type: 'dequeue_ended', id, result: 'queue-empty', duration_seconds: null })
   t.strictSame(empty.last('fetch').parameters, { DialCallStatus: 'no-answer', DequeueResult: 'queue-empty' })
+
+  const found = call(t, text)
+  found.send({ type: 'dequeue_found', id: found.last('dequeue').id })
+  found.expect('cancel_timer', 'the time is for an empty queue')
 
   const missing = call(t, text)
   missing.send({ type: 'dequeue_ended', id, result: 'error', duration_seconds: null })

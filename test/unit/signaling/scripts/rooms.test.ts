@@ -5,6 +5,8 @@ import type { State } from '../../../../core/state/index.ts'
 import { registerNode, removeNode } from '../../../../core/state/nodes/nodes.ts'
 import type { Event, JoinConference } from '../../../../markup/interpreter/types.ts'
 import { MediaRefusal } from '../../../../media/protocol/client.ts'
+import type { ScriptContext } from '../../../../signaling/scripts/context.ts'
+import { controlRoom } from '../../../../signaling/scripts/room-control.ts'
 import { Rooms } from '../../../../signaling/scripts/rooms.ts'
 import type { Script } from '../../../../signaling/scripts/script.ts'
 import type { ScriptServices } from '../../../../signaling/scripts/services.ts'
@@ -33,10 +35,12 @@ const COMMAND: JoinConference = {
   recording_callback: null,
 }
 
-/** A script on a leg of one account. `refusal` is what the media worker says to its join. */
-function script(n: number, refusal: Error | null = null): Script {
-  const request = (method: string) =>
-    refusal && method === 'conference.join' ? Promise.reject(refusal) : Promise.resolve({})
+/** A script on a leg of one account. `refusal` is what the media worker says to its join. `joins` gets each of them. */
+function script(n: number, refusal: Error | null = null, joins: object[] = []): Script {
+  const request = (method: string, params: object) => {
+    if (method === 'conference.join') joins.push(params)
+    return refusal && method === 'conference.join' ? Promise.reject(refusal) : Promise.resolve({})
+  }
   const log = { warn: () => undefined, debug: () => undefined }
   const facts = { account_sid: 'AC1', status: 'in-progress' }
   const call = { sid: `CA${n}`, facts, request: {}, clock: systemClock, log, persist: () => Promise.resolve() }
@@ -77,6 +81,26 @@ t.test('a participant whom the media worker refuses learns why', async t => {
   rooms.join(script(3, new MediaRefusal('media_unavailable', 'gone')), COMMAND, event => lost.push(event), nowhere)
   await turn()
   t.match(lost.at(-1), { type: 'conference_left', number: null })
+})
+
+t.test('a coach is heard by the coached participant alone, and by nobody while that one is away', async t => {
+  const rooms = new Rooms(aloneServices())
+  const joins: object[] = []
+  const [customer, agent, coach] = [script(1), script(2), script(3, null, joins)]
+  const enter = (who: Script, command = COMMAND) => rooms.join(who, command, () => undefined, nowhere)
+  for (const who of [customer, agent]) enter(who)
+  await turn()
+  enter(coach, { ...COMMAND, coach: 'CA2' })
+  await turn()
+  t.match(joins.at(-1), { muted: false, heard_by: 'leg-2' })
+  rooms.leave(agent)
+  const [sid = ''] = joins.map(params => ('conference_id' in params ? String(params.conference_id) : ''))
+  const unmute = { act: 'change', conference_sid: sid, call_sid: 'CA3', muted: false } as const
+  t.equal(controlRoom({ rooms } as unknown as ScriptContext, unmute), 'done')
+  t.match(joins.at(-1), { muted: true }, 'the customer does not hear it')
+  enter(agent)
+  await turn()
+  t.match(joins.at(-1), { muted: false, heard_by: 'leg-2' }, 'the agent has come back')
 })
 
 t.test(
