@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { uriHost } from '../../../core/domain/identity/address.ts'
 import { Draft, type SipMessage } from '../sip/message.ts'
 import { inOwnMemory } from '../sip/own-memory.ts'
@@ -237,10 +238,18 @@ export class SipDialog {
       return { uri, peer: this.peer }
     }
     if (this.connection?.takes_requests) return { destination: this.#overConnection(this.connection) }
-    if (this.source) {
+    if (this.source && !this.#mayListenElsewhere()) {
       return { destination: { protocol: this.protocol, host: this.source.host, port: this.source.port } }
     }
     return { uri: this.target, peer: this.peer }
+  }
+
+  // Nothing listens at the port from which a peer connected, but a host name in its Contact may lead to one that does.
+  // A browser listens nowhere.
+  #mayListenElsewhere(): boolean {
+    const { connection } = this
+    const dials = connection?.protocol === 'tcp' || connection?.protocol === 'tls'
+    return dials && connection.inbound && isIP(parseUri(this.target)?.host ?? '') === 0
   }
 
   #overConnection(connection: StreamConnection): TransportDestination {
