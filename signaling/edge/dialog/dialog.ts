@@ -161,6 +161,11 @@ export class SipDialog {
     })
   }
 
+  /** Returns the dialog as it is now, for requests that other forks must not redirect. */
+  copy(): SipDialog {
+    return new SipDialog(this)
+  }
+
   /** Takes the tag, target and route set of a response that makes the dialog early or confirmed. */
   establish(
     response: SipMessage,

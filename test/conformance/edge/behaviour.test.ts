@@ -248,6 +248,50 @@ t.test('each of several early dialogs may send requests, until one of them answe
   t.match(await peer.next(starts('ACK')), /;tag=one/, 'the ACK goes to the fork that answered')
 })
 
+t.test('each of two forks gets the PRACK of its own reliable 18x, also when both chose the same RSeq', async t => {
+  const { robot, port } = await world(t)
+  const peer = await Peer.open(t)
+  for (const [call_id, rseqs] of [
+    ['differ', { one: 10, two: 20 }],
+    ['same', { one: 7, two: 7 }],
+  ] as const) {
+    robot.command(
+      `${call_id}|sip||\r\nINVITE sip:bob@127.0.0.1:${peer.port} SIP/2.0\r\nCall-ID: ${call_id}\r\n\r\n${SDP}`,
+    )
+    const invite = await peer.next(starts('INVITE'))
+    const field = (name: string): string => new RegExp(`^${name}: (.*)`, 'm').exec(invite)?.[1]?.trimEnd() ?? ''
+    const ours = /;tag=([^;]+)/.exec(field('From'))?.[1] ?? ''
+    const reliable = (tag: string, rseq: number): string =>
+      reply(invite, 183, tag, SDP, peer.port).replace(
+        '\r\nContact: <sip:bob@',
+        `\r\nRequire: 100rel\r\nRSeq: ${rseq}\r\nContact: <sip:${tag}@`,
+      )
+    for (const tag of ['one', 'two'] as const) peer.send(reliable(tag, rseqs[tag]), port)
+    const heard = () => robot.seen.filter(({ text }) => status(183)(text) && text.includes(`Call-ID: ${call_id}\r\n`))
+    while (heard().length < 2) await pause(5)
+    for (const tag of ['one', 'two'] as const) {
+      const rack = `RAck: ${rseqs[tag]} ${field('CSeq')}`
+      robot.command(
+        `${call_id}-${tag}|sip||${call_id};from-tag=${ours}\r\nPRACK sip:placeholder SIP/2.0\r\n${rack}\r\n\r\n`,
+      )
+    }
+    const sent = new Set<string>()
+    for (const tag of ['one', 'two']) {
+      const prack = await peer.next(text => starts('PRACK')(text) && !sent.has(branchOf(text)))
+      sent.add(branchOf(prack))
+      t.equal(tagOf(prack), tag, `${call_id}: the PRACK of ${tag}`)
+      t.ok(prack.startsWith(`PRACK sip:${tag}@`), 'goes to its target')
+      peer.send(reply(prack, 200, tag, '', peer.port), port)
+    }
+    robot.command(`${call_id}-end|sip||${call_id};from-tag=${ours}\r\nINFO sip:placeholder SIP/2.0\r\n\r\n`)
+    const info = await peer.next(starts('INFO'))
+    t.equal(tagOf(info), 'two', 'other requests go to the latest early dialog')
+    peer.send(reply(info, 200, 'two', '', peer.port), port)
+    peer.send(reply(invite, 486, 'two', '', peer.port), port)
+    await peer.next(starts('ACK'))
+  }
+})
+
 t.test('the ladder gets every message, with retransmissions marked', async t => {
   const traced: TracedMessage[] = []
   const { port, robot } = await world(t, { onMessage: message => void traced.push(message) })
