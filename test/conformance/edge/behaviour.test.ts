@@ -15,6 +15,7 @@ import {
   tagOf,
   world,
 } from './peer.ts'
+import { testClock } from './test-clock.ts'
 
 // Tests RFC rules that the reference does not implement, so that no transcript shows them.
 
@@ -290,6 +291,34 @@ t.test('each of two forks gets the PRACK of its own reliable 18x, also when both
     peer.send(reply(invite, 486, 'two', '', peer.port), port)
     await peer.next(starts('ACK'))
   }
+})
+
+t.test("the peer's UPDATE changes the interval of its session", async t => {
+  const clock = testClock()
+  const { robot, port } = await world(t, { clock })
+  const peer = await Peer.open(t)
+  robot.headers = (_method, text) => /\r\n(Session-Expires: .*\r\n)/.exec(text)?.[1] ?? ''
+  const timer = (seconds: number) => ({ headers: ['Supported: timer', `Session-Expires: ${seconds};refresher=uac`] })
+  for (const [call_id, first, then] of [
+    ['longer', 90, 1800],
+    ['shorter', 1800, 90],
+  ] as const) {
+    peer.send(request('INVITE', peer.port, { call_id, body: SDP, ...timer(first) }), port)
+    const to_tag = tagOf(await peer.next(status(200, 'INVITE')))
+    peer.send(request('ACK', peer.port, { call_id, to_tag }), port)
+    while (!robot.seen.some(s => s.method === 'ACK' && s.text.includes(`Call-ID: ${call_id}\r\n`))) await pause(5)
+    peer.send(request('UPDATE', peer.port, { call_id, to_tag, cseq: 2, ...timer(then) }), port)
+    t.match(await peer.next(status(200, 'UPDATE')), new RegExp(`\r\nSession-Expires: ${then};refresher=uac\r\n`))
+  }
+  clock.speed = 100
+  const bye = await peer.next(starts('BYE'))
+  clock.speed = 1
+  t.match(bye, /Call-ID: shorter\r\n[\s\S]*Session timer expired/)
+  peer.send(reply(bye, 200, 'a', '', peer.port), port)
+  t.notOk(
+    peer.arrived.some(text => starts('BYE')(text) && text.includes('Call-ID: longer')),
+    'the other call goes on',
+  )
 })
 
 t.test('the ladder gets every message, with retransmissions marked', async t => {
