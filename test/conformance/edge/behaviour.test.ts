@@ -293,6 +293,27 @@ t.test('each of two forks gets the PRACK of its own reliable 18x, also when both
   }
 })
 
+t.test('the application learns that an INVITE has ended because its PRACK never came', async t => {
+  const clock = testClock()
+  const { robot, port, edge } = await world(t, { clock })
+  const peer = await Peer.open(t)
+  robot.answer = method => (method === 'INVITE' ? 183 : 200)
+  robot.headers = method => (method === 'INVITE' ? 'Require: 100rel\r\n' : '')
+  const invite = request('INVITE', peer.port, { call_id: 'silent', body: SDP, headers: ['Supported: 100rel'] })
+  peer.send(invite, port)
+  await peer.next(status(183))
+  clock.speed = 100
+  t.match(await peer.next(finalTo(invite)), /^SIP\/2\.0 504 /)
+  clock.speed = 1
+  peer.send(request('ACK', peer.port, { call_id: 'silent', branch: branchOf(invite) }), port)
+  // The application gets this after what the edge has said before.
+  peer.send(request('OPTIONS', peer.port), port)
+  while (!robot.seen.some(s => s.method === 'OPTIONS')) await pause(5)
+  const ended = robot.seen.find(s => s.method === 'CANCEL')
+  t.equal(ended?.fields[8], robot.seen.find(s => s.method === 'INVITE')?.fields[8], 'a CANCEL of its INVITE')
+  t.equal(edge.stats().dialogs, 0)
+})
+
 t.test("the peer's UPDATE changes the interval of its session", async t => {
   const clock = testClock()
   const { robot, port } = await world(t, { clock })
