@@ -254,7 +254,7 @@ export class SipDialog {
   #mayListenElsewhere(): boolean {
     const { connection } = this
     const dials = connection?.protocol === 'tcp' || connection?.protocol === 'tls'
-    return dials && connection.inbound && isIP(parseUri(this.target)?.host ?? '') === 0
+    return dials && connection.inbound && isAtName(this.target)
   }
 
   #overConnection(connection: StreamConnection): TransportDestination {
@@ -262,6 +262,9 @@ export class SipDialog {
     return { protocol: connection.protocol, host, port, connection }
   }
 }
+
+/** Reports whether a URI has a host name, which can be looked up. */
+export const isAtName = (uri: string): boolean => isIP(parseUri(uri)?.host ?? '') === 0
 
 /** Longer messages are not kept for the parts that a dialog has of them. */
 const LONG_MESSAGE = 4096
