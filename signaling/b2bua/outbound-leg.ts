@@ -46,7 +46,9 @@ export class OutboundLeg extends Leg {
   readonly #listener: OutboundListener
   #invite: OutboundInvite | null = null
   #call_id: string | null = null
+  /** The SDP that was taken last, and the last of each fork by its To tag. */
   #earlySdp = ''
+  readonly #earlySdps = new Map<string, string>()
   readonly #early = new Map<string, DialogTags>()
   /** Applies the SDP of provisional responses one after the other, and that of the final response last. */
   #taking: Promise<void> = Promise.resolve()
@@ -131,6 +133,7 @@ export class OutboundLeg extends Leg {
       const { sdp } = response.content()
       if (sdp === '') return this.#listener.progress(response, false)
       const early = await this.#take(sdp)
+      if (early === null && this.#early.has(remote_tag)) this.#earlySdps.set(remote_tag, sdp)
       if (!this.ended) this.#listener.progress(response, early === null)
     })
   }
@@ -149,7 +152,8 @@ export class OutboundLeg extends Leg {
       void dialog.bye()
       return { kind: 'failed', detail: 'answered after it was ended', link_lost: false }
     }
-    const { sdp } = response.content()
+    // RFC 3262 §5: a 200 without SDP leaves that of a reliable 18x in force. Another fork may have sent its own since.
+    const sdp = response.content().sdp || this.#earlySdps.get(tagOf(response.header('to') ?? '')) || ''
     const bad = sdp === '' && this.#earlySdp === '' ? NO_SDP : sdp === '' ? null : await this.#take(sdp)
     if (bad) {
       // RFC 3261 §13.2.2.4: a 2xx whose SDP cannot be used gets an ACK and a BYE.

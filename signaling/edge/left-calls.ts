@@ -1,4 +1,4 @@
-import { SipDialog } from './dialog/dialog.ts'
+import { isAtName, SipDialog } from './dialog/dialog.ts'
 import { bytesOf, type SipMessage } from './sip/message.ts'
 import { parseMessage } from './sip/parse.ts'
 import type { SentRequest } from './stack.ts'
@@ -95,6 +95,8 @@ function answeredDialog(heard: readonly Heard[], invite: Heard, answer: Heard, l
     if (direction !== 'in' || !refreshes || message.to_tag === '') continue
     if (message.is_request || isSuccess(message)) dialog.refreshTarget(message, from, protocol === 'udp')
   }
+  // The port of a peer that called over a connection is gone with it. Its name may lead to one where it listens.
+  if (invite.direction === 'in' && invite.protocol !== 'udp' && isAtName(dialog.target)) dialog.source = undefined
   return dialog
 }
 

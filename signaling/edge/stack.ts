@@ -245,17 +245,18 @@ export class EdgeStack {
   // with which the dialog was established.
   #judged(
     located: readonly TransportDestination[],
-    { server_name, peer, tls }: Extract<NextHop, { uri: string }>,
+    { server_name: named, peer, tls }: Extract<NextHop, { uri: string }>,
   ): readonly TransportDestination[] {
     if (!peer) {
-      if (server_name === undefined && tls === undefined) return located
-      return located.map(found => ({ ...found, tls, server_name: server_name ?? found.server_name }))
+      if (named === undefined && tls === undefined) return located
+      return located.map(found => ({ ...found, tls, server_name: named ?? found.server_name }))
     }
     const allowed: TransportDestination[] = []
     for (const found of located) {
       const { protocol, host, port } = found
-      // The peer's certificate is verified in the same way as when the dialog began.
-      if (host === peer.host) allowed.push({ protocol, host, port, tls: peer.tls, server_name: peer.server_name })
+      // The peer's certificate is verified in the same way as when the dialog began. A peer that called has shown none.
+      const server_name = peer.server_name ?? found.server_name
+      if (host === peer.host) allowed.push({ protocol, host, port, tls: peer.tls, server_name })
       else if (this.#mayReach(found, peer)) allowed.push(found)
     }
     return allowed.length > 0 ? allowed : [peer]

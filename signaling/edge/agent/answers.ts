@@ -84,7 +84,7 @@ export class Answers {
     const contact = addContacts(draft, command, received.listener, own_contact)
     addBody(draft, command)
     if (leg && contact !== '' && success && !pending.leg) leg.dialog.contact = contact
-    if (success && leg && request.method === 'INVITE') armAfterAnswer(this.#core, leg, request, draft)
+    if (success && leg && setsTimer(request, leg)) armAfterAnswer(this.#core, leg, request, draft)
     if (success) this.#watch.bind(request, received, draft)
     const text = reliable
       ? this.#pending.sendReliable(pending, draft, status)
@@ -231,6 +231,10 @@ export class Answers {
 function requires(command: CommandMessage, tag: string): boolean {
   return command.headers.some(h => h.id === 'require' && hasToken(h.value, tag))
 }
+
+/** Before the answer to the INVITE there is no session to refresh. */
+const setsTimer = ({ method }: SipMessage, leg: AgentLeg): boolean =>
+  method === 'INVITE' || (method === 'UPDATE' && leg.state === 'confirmed')
 
 /** A request that came by another machine's edge does not change where the peer reaches us. */
 const contactInAnswer = (pending: PendingServer, received: Received, request: SipMessage): string =>

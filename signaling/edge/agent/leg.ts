@@ -137,6 +137,8 @@ export interface PendingClient {
   answered_tag: string
   /** The RSeq numbers seen, with their To tag. */
   rseqs: Set<string> | undefined
+  /** The early dialogs of reliable provisional responses, by the RSeq that the PRACK of each names. */
+  reliable: { readonly rseq: number | undefined; readonly dialog: SipDialog }[] | undefined
   deadline: WheelTimer | undefined
 }
 

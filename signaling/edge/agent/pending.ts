@@ -1,8 +1,10 @@
 import { readRAck } from '../../../core/domain/sip/values.ts'
 import type { ControlClient } from '../control/client.ts'
+import { dialogMessage } from '../control/wire.ts'
 import { newSequence, newTag, newUuid } from '../sip/ids.ts'
-import { type Draft, draftResponse, type SipMessage, withTopVia } from '../sip/message.ts'
+import { Draft, draftResponse, type SipMessage, withTopVia } from '../sip/message.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
+import type { Received } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
 import type { AgentLeg, PendingServer } from './leg.ts'
 
@@ -66,6 +68,16 @@ export class PendingRequests {
     const reason = status === 500 ? 'Internal Server Error' : undefined
     const draft = draftResponse(pending.transaction.request, status, this.toTag(pending), reason)
     pending.transaction.respond(draft, status)
+    // The application may still be calling others for this caller. A re-INVITE ends without it.
+    if (transaction.method === 'INVITE' && !leg) this.cancelled(pending, transaction.request, transaction.received)
+  }
+
+  /** Gives the application a CANCEL of an INVITE that has ended. `by`: the message that ended it. */
+  cancelled(invite: PendingServer, by: SipMessage, received: Received): void {
+    const { app, early } = invite
+    if (!app.open) return
+    const text = cancelText(invite.transaction.request)
+    app.sendHeld(dialogMessage(this.#core.wireIn(by, received), invite.id, early?.id ?? '', text), early ?? invite.hold)
   }
 
   /** Removes a request that is answered or never will be. */
@@ -137,6 +149,12 @@ export class PendingRequests {
     pending.reliable?.deadline.cancel()
     pending.reliable = undefined
   }
+}
+
+function cancelText(invite: SipMessage): string {
+  const draft = Draft.request('CANCEL', invite.uri)
+  for (const id of ['via', 'from', 'to', 'call-id'] as const) draft.add(id, invite.get(id) ?? '')
+  return draft.add('CSeq', `${invite.cseq.seq} CANCEL`).add('Max-Forwards', '70').serialize()
 }
 
 /** Answers a request without an application. */

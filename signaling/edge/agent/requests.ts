@@ -1,3 +1,4 @@
+import { readRAck } from '../../../core/domain/sip/values.ts'
 import { Authorizer } from '../../../core/runtime/sip/authorizer.ts'
 import type { ControlClient } from '../control/client.ts'
 import type { CommandMessage } from '../control/command.ts'
@@ -51,6 +52,7 @@ export class SentRequests {
       ack: undefined,
       answered_tag: '',
       rseqs: undefined,
+      reliable: undefined,
       deadline: undefined,
     }
     this.#core.clients.set(pending.id, pending)
@@ -182,8 +184,8 @@ export class SentRequests {
       if (pending.cancel === 'held') this.sendCancel(pending, sent)
     }
     if (response.status === 100) return
-    const rseq = response.get('rseq')
-    if (rseq !== undefined && response.lists('require', '100rel')) {
+    const rseq = response.lists('require', '100rel') ? response.get('rseq') : undefined
+    if (rseq !== undefined) {
       // Ignore a retransmitted reliable response: its PRACK was sent or will be (RFC 3262 §4).
       const key = `${response.to_tag} ${rseq}`
       pending.rseqs ??= new Set()
@@ -191,7 +193,12 @@ export class SentRequests {
       pending.rseqs.add(key)
     }
     if (pending.method === 'INVITE' && response.to_tag !== '' && !pending.in_dialog) {
-      this.#legFor(pending, response, from, sent)
+      const { dialog } = this.#legFor(pending, response, from, sent)
+      if (rseq !== undefined) {
+        pending.reliable ??= []
+        const acknowledged = readRAck(`${rseq} ${response.get('cseq')}`)
+        pending.reliable.push({ rseq: acknowledged?.rseq, dialog: dialog.copy() })
+      }
     }
     this.#deliver(pending, response, from, sent)
   }

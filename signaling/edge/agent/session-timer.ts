@@ -21,15 +21,19 @@ export function sessionTooSmall(request: SipMessage): boolean {
   return asked !== null && asked.seconds < MIN_SE
 }
 
-/** Completes the Session-Expires of our 2xx to an INVITE and starts the timer. */
-export function armAfterAnswer(core: AgentCore, leg: AgentLeg, invite: SipMessage, answer: Draft): void {
-  leg.peer_updates = invite.lists('allow', 'update')
+/**
+ * Starts the timer of our 2xx to an INVITE or UPDATE, after it has completed the Session-Expires of one to an INVITE.
+ * An application completes that to an UPDATE itself; otherwise the session stays as it is.
+ */
+export function armAfterAnswer(core: AgentCore, leg: AgentLeg, request: SipMessage, answer: Draft): void {
+  leg.peer_updates = request.method === 'UPDATE' || request.lists('allow', 'update')
   const said = readSessionExpires(answer.get('session-expires'))
   if (said) {
     arm(core, leg, Math.max(MIN_SE, said.seconds), said.refresher === 'uas' ? 'us' : 'peer', answer.body)
     return
   }
-  const asked = readSessionExpires(invite.get('session-expires'))
+  if (request.method === 'UPDATE') return
+  const asked = readSessionExpires(request.get('session-expires'))
   if (!asked) {
     disarm(leg)
     return

@@ -1,11 +1,11 @@
 import { MACHINE_PARAMETER } from '../../../core/domain/network/next-hop.ts'
 import { readVerification, VERIFICATION_PARAMETER } from '../../../core/domain/network/tls-verification.ts'
-import { parseCSeq } from '../../../core/domain/sip/values.ts'
+import { parseCSeq, readRAck } from '../../../core/domain/sip/values.ts'
 import { defaultPort, protocolOf } from '../../../core/runtime/sip/locate.ts'
 import type { ControlClient } from '../control/client.ts'
 import { type CommandMessage, commandHeader } from '../control/command.ts'
 import { dialogMessage, plainReply, requestSentReply } from '../control/wire.ts'
-import { contactFor } from '../dialog/dialog.ts'
+import { contactFor, type SipDialog } from '../dialog/dialog.ts'
 import { METHODS } from '../sip/headers.ts'
 import { newBranch, newCallId, newSequence, newTag, newUuid } from '../sip/ids.ts'
 import { Draft } from '../sip/message.ts'
@@ -168,8 +168,9 @@ export class ClientSide {
       leg.outgoing = pending
       if (leg.session && command.body !== '') leg.sdp = command.body
     }
+    const to = (method === 'PRACK' && acknowledged(leg, command)) || dialog
     const build = (listener: Listener): Draft => {
-      const draft = dialog.draft(method, seq)
+      const draft = to.draft(method, seq)
       addOwnHeaders(draft, command, 'dialog', listener)
       const own = CONTACT_IN_DIALOG.has(method) ? dialog.contact : undefined
       const contact = addContacts(draft, command, listener, own)
@@ -178,7 +179,7 @@ export class ClientSide {
       return draft
     }
     if (method === 'BYE') leg.ending = true
-    this.#sent.send(pending, request_id, dialog.nextHop(), build)
+    this.#sent.send(pending, request_id, to.nextHop(), build)
   }
 
   // RFC 3261 §14.1: no INVITE while another is open. The application gets the 491 that the peer would have sent.
@@ -239,6 +240,19 @@ export class ClientSide {
       unreachable: () => app.send(plainReply(request_id, 'NOK', 'Server error: unable to find route for ACK')),
     })
   }
+}
+
+/**
+ * Returns the early dialog whose reliable response a PRACK acknowledges. Forks may choose the same RSeq; then
+ * applications acknowledge them in turn. One that was found goes to the end, for a PRACK that is challenged.
+ */
+function acknowledged(leg: AgentLeg, prack: CommandMessage): SipDialog | undefined {
+  const reliable = leg.outgoing?.reliable ?? []
+  const rack = readRAck(commandHeader(prack, 'rack'))
+  const at = reliable.findIndex(one => rack && one.rseq === rack.rseq)
+  const [found] = at < 0 ? [] : reliable.splice(at, 1)
+  if (found) reliable.push(found)
+  return found?.dialog
 }
 
 const CONTACT_IN_DIALOG = new Set(['INVITE', 'SUBSCRIBE', 'REFER', 'UPDATE'])

@@ -1,5 +1,5 @@
 import { dialogMessage } from '../control/wire.ts'
-import { Draft, type SipMessage } from '../sip/message.ts'
+import type { SipMessage } from '../sip/message.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
 import type { Received } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
@@ -126,20 +126,12 @@ export class DialogRequests {
     if (invite) this.#pending.endInvite(invite)
     leg.incoming = undefined
     this.#core.dropLeg(leg)
-    if (!early) return
     // The caller gives up with BYE instead of CANCEL. The application gets a CANCEL.
-    const wire = this.#core.wireIn(bye, received)
-    leg.app.sendHeld(dialogMessage(wire, invite.id, leg.id, cancelText(invite.transaction.request)), leg)
+    if (early) this.#pending.cancelled(invite, bye, received)
   }
 }
 
 /** Reports whether a request belongs to another early dialog of the leg. Each has its own CSeq numbers. */
 function isOtherFork(request: SipMessage, leg: AgentLeg): boolean {
   return leg.forks !== undefined && leg.dialog.remote_tag !== request.from_tag
-}
-
-function cancelText(invite: SipMessage): string {
-  const draft = Draft.request('CANCEL', invite.uri)
-  for (const id of ['via', 'from', 'to', 'call-id'] as const) draft.add(id, invite.get(id) ?? '')
-  return draft.add('CSeq', `${invite.cseq.seq} CANCEL`).add('Max-Forwards', '70').serialize()
 }

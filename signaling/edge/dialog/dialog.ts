@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { uriHost } from '../../../core/domain/identity/address.ts'
 import { Draft, type SipMessage } from '../sip/message.ts'
 import { inOwnMemory } from '../sip/own-memory.ts'
@@ -160,6 +161,11 @@ export class SipDialog {
     })
   }
 
+  /** Returns the dialog as it is now, for requests that other forks must not redirect. */
+  copy(): SipDialog {
+    return new SipDialog(this)
+  }
+
   /** Takes the tag, target and route set of a response that makes the dialog early or confirmed. */
   establish(
     response: SipMessage,
@@ -237,10 +243,18 @@ export class SipDialog {
       return { uri, peer: this.peer }
     }
     if (this.connection?.takes_requests) return { destination: this.#overConnection(this.connection) }
-    if (this.source) {
+    if (this.source && !this.#mayListenElsewhere()) {
       return { destination: { protocol: this.protocol, host: this.source.host, port: this.source.port } }
     }
     return { uri: this.target, peer: this.peer }
+  }
+
+  // Nothing listens at the port from which a peer connected, but a host name in its Contact may lead to one that does.
+  // A browser listens nowhere.
+  #mayListenElsewhere(): boolean {
+    const { connection } = this
+    const dials = connection?.protocol === 'tcp' || connection?.protocol === 'tls'
+    return dials && connection.inbound && isAtName(this.target)
   }
 
   #overConnection(connection: StreamConnection): TransportDestination {
@@ -248,6 +262,9 @@ export class SipDialog {
     return { protocol: connection.protocol, host, port, connection }
   }
 }
+
+/** Reports whether a URI has a host name, which can be looked up. */
+export const isAtName = (uri: string): boolean => isIP(parseUri(uri)?.host ?? '') === 0
 
 /** Longer messages are not kept for the parts that a dialog has of them. */
 const LONG_MESSAGE = 4096

@@ -15,6 +15,7 @@ import {
   tagOf,
   world,
 } from './peer.ts'
+import { testClock } from './test-clock.ts'
 
 // Tests RFC rules that the reference does not implement, so that no transcript shows them.
 
@@ -246,6 +247,99 @@ t.test('each of several early dialogs may send requests, until one of them answe
   t.ok(await peer.next(status(481, 'BYE')), 'the fork that lost gets 481')
   robot.command(`e2|sip||forks;from-tag=${ours}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`)
   t.match(await peer.next(starts('ACK')), /;tag=one/, 'the ACK goes to the fork that answered')
+})
+
+t.test('each of two forks gets the PRACK of its own reliable 18x, also when both chose the same RSeq', async t => {
+  const { robot, port } = await world(t)
+  const peer = await Peer.open(t)
+  for (const [call_id, rseqs] of [
+    ['differ', { one: 10, two: 20 }],
+    ['same', { one: 7, two: 7 }],
+  ] as const) {
+    robot.command(
+      `${call_id}|sip||\r\nINVITE sip:bob@127.0.0.1:${peer.port} SIP/2.0\r\nCall-ID: ${call_id}\r\n\r\n${SDP}`,
+    )
+    const invite = await peer.next(starts('INVITE'))
+    const field = (name: string): string => new RegExp(`^${name}: (.*)`, 'm').exec(invite)?.[1]?.trimEnd() ?? ''
+    const ours = /;tag=([^;]+)/.exec(field('From'))?.[1] ?? ''
+    const reliable = (tag: string, rseq: number): string =>
+      reply(invite, 183, tag, SDP, peer.port).replace(
+        '\r\nContact: <sip:bob@',
+        `\r\nRequire: 100rel\r\nRSeq: ${rseq}\r\nContact: <sip:${tag}@`,
+      )
+    for (const tag of ['one', 'two'] as const) peer.send(reliable(tag, rseqs[tag]), port)
+    const heard = () => robot.seen.filter(({ text }) => status(183)(text) && text.includes(`Call-ID: ${call_id}\r\n`))
+    while (heard().length < 2) await pause(5)
+    for (const tag of ['one', 'two'] as const) {
+      const rack = `RAck: ${rseqs[tag]} ${field('CSeq')}`
+      robot.command(
+        `${call_id}-${tag}|sip||${call_id};from-tag=${ours}\r\nPRACK sip:placeholder SIP/2.0\r\n${rack}\r\n\r\n`,
+      )
+    }
+    const sent = new Set<string>()
+    for (const tag of ['one', 'two']) {
+      const prack = await peer.next(text => starts('PRACK')(text) && !sent.has(branchOf(text)))
+      sent.add(branchOf(prack))
+      t.equal(tagOf(prack), tag, `${call_id}: the PRACK of ${tag}`)
+      t.ok(prack.startsWith(`PRACK sip:${tag}@`), 'goes to its target')
+      peer.send(reply(prack, 200, tag, '', peer.port), port)
+    }
+    robot.command(`${call_id}-end|sip||${call_id};from-tag=${ours}\r\nINFO sip:placeholder SIP/2.0\r\n\r\n`)
+    const info = await peer.next(starts('INFO'))
+    t.equal(tagOf(info), 'two', 'other requests go to the latest early dialog')
+    peer.send(reply(info, 200, 'two', '', peer.port), port)
+    peer.send(reply(invite, 486, 'two', '', peer.port), port)
+    await peer.next(starts('ACK'))
+  }
+})
+
+t.test('the application learns that an INVITE has ended because its PRACK never came', async t => {
+  const clock = testClock()
+  const { robot, port, edge } = await world(t, { clock })
+  const peer = await Peer.open(t)
+  robot.answer = method => (method === 'INVITE' ? 183 : 200)
+  robot.headers = method => (method === 'INVITE' ? 'Require: 100rel\r\n' : '')
+  const invite = request('INVITE', peer.port, { call_id: 'silent', body: SDP, headers: ['Supported: 100rel'] })
+  peer.send(invite, port)
+  await peer.next(status(183))
+  clock.speed = 100
+  t.match(await peer.next(finalTo(invite)), /^SIP\/2\.0 504 /)
+  clock.speed = 1
+  peer.send(request('ACK', peer.port, { call_id: 'silent', branch: branchOf(invite) }), port)
+  // The application gets this after what the edge has said before.
+  peer.send(request('OPTIONS', peer.port), port)
+  while (!robot.seen.some(s => s.method === 'OPTIONS')) await pause(5)
+  const ended = robot.seen.find(s => s.method === 'CANCEL')
+  t.equal(ended?.fields[8], robot.seen.find(s => s.method === 'INVITE')?.fields[8], 'a CANCEL of its INVITE')
+  t.equal(edge.stats().dialogs, 0)
+})
+
+t.test("the peer's UPDATE changes the interval of its session", async t => {
+  const clock = testClock()
+  const { robot, port } = await world(t, { clock })
+  const peer = await Peer.open(t)
+  robot.headers = (_method, text) => /\r\n(Session-Expires: .*\r\n)/.exec(text)?.[1] ?? ''
+  const timer = (seconds: number) => ({ headers: ['Supported: timer', `Session-Expires: ${seconds};refresher=uac`] })
+  for (const [call_id, first, then] of [
+    ['longer', 90, 1800],
+    ['shorter', 1800, 90],
+  ] as const) {
+    peer.send(request('INVITE', peer.port, { call_id, body: SDP, ...timer(first) }), port)
+    const to_tag = tagOf(await peer.next(status(200, 'INVITE')))
+    peer.send(request('ACK', peer.port, { call_id, to_tag }), port)
+    while (!robot.seen.some(s => s.method === 'ACK' && s.text.includes(`Call-ID: ${call_id}\r\n`))) await pause(5)
+    peer.send(request('UPDATE', peer.port, { call_id, to_tag, cseq: 2, ...timer(then) }), port)
+    t.match(await peer.next(status(200, 'UPDATE')), new RegExp(`\r\nSession-Expires: ${then};refresher=uac\r\n`))
+  }
+  clock.speed = 100
+  const bye = await peer.next(starts('BYE'))
+  clock.speed = 1
+  t.match(bye, /Call-ID: shorter\r\n[\s\S]*Session timer expired/)
+  peer.send(reply(bye, 200, 'a', '', peer.port), port)
+  t.notOk(
+    peer.arrived.some(text => starts('BYE')(text) && text.includes('Call-ID: longer')),
+    'the other call goes on',
+  )
 })
 
 t.test('the ladder gets every message, with retransmissions marked', async t => {

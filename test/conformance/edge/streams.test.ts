@@ -67,34 +67,35 @@ t.test('whole requests are answered before a connection closes for what came beh
   await until('no connection stays', () => w.edge.stats().sip_connections === 0)
 })
 
-t.test('a request in a dialog goes to a new connection once its peer has ended the old one', async t => {
-  const w = await world(t)
-  const { robot } = w
-  robot.answer = method => (method === 'INFO' ? 0 : 200)
-  let again = ''
-  const server = createServer(socket =>
-    socket.on('data', data => {
-      again += data.toString('latin1')
-    }),
-  ).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
-  const call = { call_id: 'ended', via: 'SIP/2.0/TCP' }
-  const overTcp = (text: string): string => text.replace(`127.0.0.1:${port}>`, `127.0.0.1:${port};transport=tcp>`)
-  const stream = await open(t, w)
-  stream.socket.write(overTcp(request('INVITE', port, { ...call, body: SDP })))
-  await answered(stream)
-  const to_tag = tagOf(stream.read().slice(stream.read().indexOf('SIP/2.0 200')))
-  stream.socket.write(request('ACK', port, { ...call, to_tag }))
-  stream.socket.write(request('INFO', port, { ...call, to_tag, cseq: 2 }))
-  // Nothing can be framed behind this. The connection stays for the answer to the INFO alone.
-  stream.socket.write(options().replace(/Content-Length: 0\r\n/, ''))
-  await until('the rest is refused', () => stream.read().includes('SIP/2.0 400'))
-  robot.command('b1|sip||ended;from-tag=a\r\nBYE sip:placeholder SIP/2.0\r\n\r\n')
-  await until('the BYE is at the peer', () => again.startsWith('BYE '))
-  t.notMatch(stream.read(), /^BYE /m)
-})
+for (const host of ['127.0.0.1', 'localhost'])
+  t.test(`a request in a dialog goes to a new connection to ${host} once its peer has ended the old one`, async t => {
+    const w = await world(t)
+    const { robot } = w
+    robot.answer = method => (method === 'INFO' ? 0 : 200)
+    let again = ''
+    const server = createServer(socket =>
+      socket.on('data', data => {
+        again += data.toString('latin1')
+      }),
+    ).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.teardown(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const call = { call_id: 'ended', via: 'SIP/2.0/TCP' }
+    const overTcp = (text: string): string => text.replace(`127.0.0.1:${port}>`, `${host}:${port};transport=tcp>`)
+    const stream = await open(t, w)
+    stream.socket.write(overTcp(request('INVITE', port, { ...call, body: SDP })))
+    await answered(stream)
+    const to_tag = tagOf(stream.read().slice(stream.read().indexOf('SIP/2.0 200')))
+    stream.socket.write(request('ACK', port, { ...call, to_tag }))
+    stream.socket.write(request('INFO', port, { ...call, to_tag, cseq: 2 }))
+    // Nothing can be framed behind this. The connection stays for the answer to the INFO alone.
+    stream.socket.write(options().replace(/Content-Length: 0\r\n/, ''))
+    await until('the rest is refused', () => stream.read().includes('SIP/2.0 400'))
+    robot.command('b1|sip||ended;from-tag=a\r\nBYE sip:placeholder SIP/2.0\r\n\r\n')
+    await until('the BYE is at the peer', () => again.startsWith('BYE '))
+    t.notMatch(stream.read(), /^BYE /m)
+  })
 
 t.test('a message that is too large or cannot be framed is refused, and its connection closes', async t => {
   const w = await world(t)

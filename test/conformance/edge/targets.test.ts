@@ -1,6 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { connect, createServer } from 'node:tls'
 import Srf from 'drachtio-srf'
 import { systemDns } from '../../../core/runtime/sip/locate.ts'
 import { UserAgent } from '../../../signaling/edge/useragent/user-agent.ts'
@@ -8,11 +10,13 @@ import t from '../../support/harness/index.ts'
 import { freePort } from '../../support/ports.ts'
 import { until } from '../../support/wait.ts'
 import { dnsServer } from './dns-server.ts'
-import { Peer, pause, portOf, reply, SDP, starts, type World, world } from './peer.ts'
+import { Peer, pause, portOf, reply, request, SDP, starts, tagOf, type World, world } from './peer.ts'
 import { testClock } from './test-clock.ts'
 import { testTls } from './test-tls.ts'
 
 // Tests where requests go: names, dead addresses, silent targets.
+
+const pem = (name: string) => readFileSync(new URL(`../../../../fixtures/tls/${name}`, import.meta.url), 'utf8')
 
 t.test(
   'a name is resolved by NAPTR, SRV and A; a dead address is skipped, and a stale answer is used when DNS fails',
@@ -256,6 +260,45 @@ for (const [what, rewritten] of [
     },
   )
 
+t.test('a caller over TLS whose connection has closed gets requests at the name in its Contact', async t => {
+  const [key, cert] = [pem('leaf.key'), pem('other-name.pem')]
+  let arrived = ''
+  const server = createServer({ key, cert }, socket =>
+    socket.on('data', data => {
+      arrived += data.toString('latin1')
+    }),
+  ).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const none = () => Promise.reject(Object.assign(new Error('no record'), { code: 'ENODATA' }))
+  const { edge, robot } = await world(t, {
+    listeners: [{ protocol: 'tls', host: '127.0.0.1', port: 0 }],
+    tls: { key, cert: pem('good.pem'), verify_peers: true, peers_ca: pem('root.pem') },
+    dns: { naptr: none, srv: none, addresses: () => Promise.resolve({ hosts: ['127.0.0.1'], ttl_seconds: 60 }) },
+  })
+  const caller = connect({ host: '127.0.0.1', port: edge.listeners[0]?.port ?? 0, rejectUnauthorized: false })
+  let heard = ''
+  caller.on('data', data => {
+    heard += data.toString('latin1')
+  })
+  const call = { call_id: 'named', via: 'SIP/2.0/TLS' }
+  const contact = `Contact: <sip:pbx@elsewhere.example.test:${port};transport=tls>`
+  caller.write(request('INVITE', port, { ...call, body: SDP }).replace(/Contact: .*/, contact))
+  await until('the answer', () => heard.includes('SIP/2.0 200'))
+  const to_tag = tagOf(heard.slice(heard.indexOf('SIP/2.0 200')))
+  caller.write(request('ACK', port, { ...call, to_tag }))
+  await until('the ACK', () => robot.seen.some(({ method }) => method === 'ACK'))
+  caller.destroy()
+  await until('the edge has noticed', () => edge.stats().sip_connections === 0)
+  robot.command('n1|sip||named;from-tag=a\r\nBYE sip:placeholder SIP/2.0\r\n\r\n')
+  await until(
+    'the BYE, or what became of it',
+    () => arrived !== '' || robot.seen.some(s => s.text.startsWith('SIP/2.0')),
+  )
+  t.match(arrived, /^BYE sip:pbx@elsewhere\.example\.test/, 'and its certificate proves that name')
+})
+
 t.test('a next hop and its transport override the request-URI', async t => {
   const arrived: string[] = []
   const callee = await UserAgent.open({
@@ -284,7 +327,6 @@ t.test('a next hop and its transport override the request-URI', async t => {
 })
 
 t.test('a TLS peer is verified as its next hop says, by default by chain and name', async t => {
-  const pem = (name: string) => readFileSync(new URL(`../../../../fixtures/tls/${name}`, import.meta.url), 'utf8')
   const key = pem('leaf.key')
   const own = await testTls()
   const fingerprint = (cert: string | Buffer) =>

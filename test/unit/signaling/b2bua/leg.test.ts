@@ -41,7 +41,11 @@ function request(method: string, headers: Record<string, string> = {}, body = ''
   return { made, answers }
 }
 
-const response = (status: number, body = ''): SipResponse => ({ ...message({}, body), status, reason: '' })
+const response = (status: number, body = '', headers: Record<string, string> = {}): SipResponse => ({
+  ...message(headers, body),
+  status,
+  reason: '',
+})
 const asPeer: Parameters<DialogHandler>[1] = { server_end: null }
 
 /** The SIP stack of a leg that is called. */
@@ -85,7 +89,7 @@ async function stage() {
 }
 
 async function outbound() {
-  const { log, byes, waits, session, dialog, listener } = await stage()
+  const { log, byes, taken, waits, session, dialog, listener } = await stage()
   let settle: (result: InviteResult) => void = () => undefined
   let progress: InviteProgress | null = null
   const sip = {
@@ -104,9 +108,29 @@ async function outbound() {
     listener: { ...listener, sent: () => undefined, progress: () => undefined },
   })
   const handle: DialogHandler = (made, facts) => progress?.handler(made, facts)
-  const answer = (): void => settle({ kind: 'answered', dialog, response: response(200, 'v=0 theirs') })
-  return { leg, log, byes, waits, handle, answer, refuse: () => settle({ kind: 'refused', response: response(487) }) }
+  const hear = (heard: SipResponse): void => progress?.provisional?.(heard)
+  const answer = (final = response(200, 'v=0 theirs')): void => settle({ kind: 'answered', dialog, response: final })
+  const refuse = (): void => settle({ kind: 'refused', response: response(487) })
+  return { leg, log, byes, taken, waits, handle, hear, answer, refuse }
 }
+
+t.test('of two forks with early media, the one that answers without SDP has the media', async t => {
+  for (const [answers, taken_then] of [
+    ['one', ['v=0 one']],
+    ['two', []],
+    // Its tag is in none of the 18x: the media stays as it is.
+    ['three', []],
+  ] as const) {
+    const { leg, taken, hear, answer } = await outbound()
+    const placed = leg.place({ uri: 'sip:x', headers: {} })
+    await turn()
+    const of = (tag: string) => ({ to: `<sip:x>;tag=${tag}` })
+    for (const tag of ['one', 'two']) hear(response(183, `v=0 ${tag}`, of(tag)))
+    answer(response(200, '', of(answers)))
+    t.equal((await placed).kind, 'answered')
+    t.same(taken, ['v=0 one', 'v=0 two', ...taken_then], `${answers} answers`)
+  }
+})
 
 t.test('a callee that hangs up while its answer is applied is reported as answered, then as ended', async t => {
   const { leg, log, waits, handle, answer } = await outbound()

@@ -94,6 +94,16 @@ t.test('the remote target is the Contact of the last re-INVITE', async t => {
   t.equal(dialog?.target, 'sip:moved@198.51.100.9')
 })
 
+t.test('a BYE goes to the name in the Contact of a peer that called over a connection, which is gone', async t => {
+  const named = (said: readonly Said[]) =>
+    said.map(one => ({ ...one, headers: ['Contact: <sip:peer@pbx.example.test;transport=tcp>'] }))
+  const where = (dialog: SipDialog | undefined) => dialog?.nextHop()
+  t.match(where(answered(kept('one', 'tcp', named(called)))), { uri: 'sip:peer@pbx.example.test;transport=tcp' })
+  const came_from = { destination: { host: '198.51.100.7', port: 5070 } }
+  t.match(where(answered(kept('one', 'udp', named(called)))), came_from, 'over UDP to the source')
+  t.match(where(answered(kept('two', 'tcp', named(calling)))), came_from, 'to the address that we called')
+})
+
 t.test('an unanswered inbound call is refused, and an unanswered outbound call is cancelled', async t => {
   const rings: Said = { start: 'SIP/2.0 180 Ringing', direction: 'out', cseq: '7 INVITE', to_tag: 'early' }
   const [asked] = leftCalls(kept('one', 'udp', called.slice(0, 1)), listenerOf)
