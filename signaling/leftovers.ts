@@ -14,7 +14,7 @@ import { MediaRefusal } from './b2bua/media.ts'
  */
 export async function finishLeftRecordings(ctx: CallContext): Promise<number> {
   if (!ctx.media.connected) return 0
-  const rows = await unfinishedRecordings(ctx.state.db, ctx.node_id)
+  const rows = await unfinishedRecordings(ctx.state.db, ctx)
   let finished = 0
   for (const row of rows) {
     // Skip recordings that their own call or worker will still finish.

@@ -78,7 +78,7 @@ async function deliver(
     const done = outcome.status !== null && outcome.status >= 200 && outcome.status < 300
     const next_ms = now_ms + delayMs(attempts)
     const over = endpoint?.deleted_at !== null || next_ms > Date.parse(delivery.expires_at)
-    return settleDelivery(state.db, delivery.id, {
+    return settleDelivery(state.db, delivery, {
       state: done ? 'delivered' : over ? 'failed' : 'pending',
       attempts,
       last_status: outcome.status,

@@ -119,11 +119,12 @@ class Delivering implements Deliverer {
   async #take(): Promise<void> {
     const { state, clock, machine } = this.#options
     const { in_flight, in_flight_per_origin, lease_ms } = this.#limits
+    const by = processName({ ...machine, pid: process.pid })
     for (;;) {
       const free = in_flight - this.#under_way.size
       if (free <= 0 || this.#stopped) return
       const rows = await takeDueCallbacks(state.db, {
-        by: processName({ ...machine, pid: process.pid }),
+        by,
         now_ms: clock.now(),
         lease_ms,
         limit: free,
@@ -137,7 +138,7 @@ class Delivering implements Deliverer {
         if (this.#stopped || this.#countOf(origin) >= in_flight_per_origin) surplus.push(row.id)
         else this.#begin(row, origin)
       }
-      await returnCallbacks(state.db, surplus)
+      await returnCallbacks(state.db, surplus, by)
     }
   }
 
@@ -199,7 +200,7 @@ async function deliver(row: DueCallback, options: DelivererOptions, signal: Abor
     signal,
   })
   if (!reply.ok && reply.error === 'aborted') {
-    await returnCallbacks(state.db, [row.id])
+    await returnCallbacks(state.db, [row.id], row.lease_by)
     return
   }
   await settle(outcomeOf(reply, attempts, clock.now(), random()))
@@ -217,7 +218,7 @@ async function deliver(row: DueCallback, options: DelivererOptions, signal: Abor
     )
 
   async function settle(attempted: Attempted): Promise<void> {
-    await callbackAttempted(state.db, row, attempted)
+    if (!(await callbackAttempted(state.db, row, attempted))) return
     const result = typeof attempted.next === 'object' ? 'failed' : attempted.next
     options.attempted?.(result)
     if (result === 'given_up')

@@ -51,17 +51,27 @@ export const updateRecording = (
     .executeTakeFirst()
 
 /**
- * Returns unfinished recordings of ended calls: a media worker or node was lost. Omits those of other live nodes, whose
+ * Returns unfinished recordings of ended calls: a media worker or node was lost. Only the machine that has a file can
+ * finish it, whoever ran the call. Files of no known machine are anybody's, but for calls of other live nodes, whose
  * workers may still be closing them.
  */
-export const unfinishedRecordings = (db: Db | Trx, node_id: string): Promise<RecordingRow[]> =>
+export const unfinishedRecordings = (
+  db: Db | Trx,
+  { node_id, machine_id }: { readonly node_id: string; readonly machine_id: string },
+): Promise<RecordingRow[]> =>
   db
     .selectFrom('recording')
     .innerJoin('call', 'call.sid', 'recording.call_sid')
     .selectAll('recording')
     .leftJoin('node', 'node.id', 'call.node_id')
+    .leftJoin('machine', 'machine.id', 'recording.machine_id')
     .where('call.ended_at', 'is not', null)
     .where('recording.status', 'in', ['in-progress', 'paused', 'stopped', 'processing'])
-    .where(eb => eb.or([eb('node.id', 'is', null), eb('node.id', '=', node_id)]))
+    .where(eb =>
+      eb.or([
+        eb('recording.machine_id', '=', machine_id),
+        eb.and([eb('machine.id', 'is', null), eb.or([eb('node.id', 'is', null), eb('node.id', '=', node_id)])]),
+      ]),
+    )
     .limit(1000)
     .execute()

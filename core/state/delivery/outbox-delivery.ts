@@ -25,6 +25,8 @@ export interface DueCallback
   /** Null when the project no longer has a voice account: its callbacks cannot be signed. */
   readonly auth_token_sealed: string | null
   readonly call_event_history: 'enabled' | 'disabled' | null
+  /** Name of the process that has taken it. */
+  readonly lease_by: string
 }
 
 interface Taking {
@@ -94,7 +96,7 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
     .returning('id')
     .execute()
   if (taken.length === 0) return []
-  return db
+  const rows = await db
     .selectFrom('outbox')
     .leftJoin('voice_account', 'voice_account.project_id', 'outbox.project_id')
     .select([
@@ -118,6 +120,7 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
     )
     .orderBy('outbox.id')
     .execute()
+  return rows.map(row => ({ ...row, lease_by: taking.by }))
 }
 
 /** The outcome of an attempt: delivered, to be retried at a time, or given up. */
@@ -128,13 +131,17 @@ export interface Attempted {
   readonly next: { readonly at_ms: number } | 'delivered' | 'given_up'
 }
 
+/**
+ * Stores the outcome of an attempt. Returns false when another process has taken or settled the callback meanwhile,
+ * because this one stood still: its outcome no longer counts.
+ */
 export async function callbackAttempted(
   db: Db,
-  row: Pick<DueCallback, 'id' | 'ordering_key'>,
+  row: Pick<DueCallback, 'id' | 'ordering_key' | 'lease_by'>,
   attempted: Attempted,
-): Promise<void> {
+): Promise<boolean> {
   const { attempts, status, error, next } = attempted
-  await db
+  const { numUpdatedRows } = await db
     .updateTable('outbox')
     .set({
       attempts,
@@ -146,12 +153,20 @@ export async function callbackAttempted(
       ...(typeof next === 'object' ? { next_attempt_at: iso(next.at_ms) } : {}),
     })
     .where('id', '=', row.id)
-    .execute()
-  if (typeof next !== 'object') return
+    .where('lease_by', '=', row.lease_by)
+    .where('delivered', '=', 0)
+    .where('given_up', '=', 0)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return false
+  if (typeof next !== 'object') return true
   // Callbacks behind it wait until the same time, so that they are not polled while the receiver is down.
   await sql`update outbox set next_attempt_at = ${iso(next.at_ms)}
     where delivered = 0 and given_up = 0 and ordering_key = ${row.ordering_key} and id > ${row.id}`.execute(db)
+  return true
 }
+
+/** Rows may be from a moment after `now_ms`: the clocks of machines differ, and writers wait for their turn. */
+const MEND_SLACK_MS = 60_000
 
 /** Makes rows due now whose due time or lease lies too far ahead to be real: the clock was set back. */
 export async function mendCallbackTimes(
@@ -160,18 +175,19 @@ export async function mendCallbackTimes(
 ): Promise<void> {
   const now = iso(limits.now_ms)
   await sql`update outbox set next_attempt_at = ${now} where delivered = 0 and given_up = 0
-    and next_attempt_at > ${iso(limits.now_ms + limits.longest_wait_ms)}`.execute(db)
+    and next_attempt_at > ${iso(limits.now_ms + limits.longest_wait_ms + MEND_SLACK_MS)}`.execute(db)
   await sql`update outbox set lease_until = null where delivered = 0 and given_up = 0
-    and lease_until > ${iso(limits.now_ms + limits.lease_ms)}`.execute(db)
+    and lease_until > ${iso(limits.now_ms + limits.lease_ms + MEND_SLACK_MS)}`.execute(db)
 }
 
-/** Returns callbacks that were taken but not attempted. */
-export async function returnCallbacks(db: Db, ids: readonly number[]): Promise<void> {
+/** Returns callbacks that the process `by` has taken but not attempted. */
+export async function returnCallbacks(db: Db, ids: readonly number[], by: string): Promise<void> {
   if (ids.length === 0) return
   await db
     .updateTable('outbox')
     .set({ lease_until: null })
     .where('id', 'in', [...ids])
+    .where('lease_by', '=', by)
     .execute()
 }
 

@@ -130,15 +130,16 @@ export async function claimDeliveries(state: State, now_ms: number, limit: numbe
     const first = await dueDeliveries(trx, now, limit)
     const lease_until = iso(now_ms + LEASE_MS)
     for (const { id } of first) await queueWrite(trx, updateOf('webhook_delivery', { lease_until }, id))
-    return first
+    return first.map(delivery => ({ ...delivery, lease_until }))
   })
 }
 
 const LEASE_MS = 60_000
 
+/** Stores the outcome of an attempt, unless another process has taken the delivery since this one did. */
 export async function settleDelivery(
   db: Db,
-  id: string,
+  { id, lease_until }: Pick<WebhookDeliveryRow, 'id' | 'lease_until'>,
   outcome: Pick<WebhookDeliveryRow, 'state' | 'last_status' | 'last_error' | 'delivered_at' | 'next_attempt_at'> & {
     readonly attempts: number
     readonly last_attempt_at: string
@@ -148,6 +149,7 @@ export async function settleDelivery(
     .updateTable('webhook_delivery')
     .set({ ...outcome, lease_until: null })
     .where('id', '=', id)
+    .where('lease_until', lease_until === null ? 'is' : '=', lease_until)
     .execute()
 }
 

@@ -2,11 +2,13 @@ import { createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { oldDeliveries, webhookDeliveries } from '../../../../control/reconcilers/webhook-deliveries.ts'
+import { iso } from '../../../../core/runtime/clock.ts'
 import { createHttpClient } from '../../../../core/runtime/http/index.ts'
-import { queueEvent } from '../../../../core/state/delivery/webhook-endpoints.ts'
+import { claimDeliveries, queueEvent, settleDelivery } from '../../../../core/state/delivery/webhook-endpoints.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
+import { UNHEARD_PORT } from '../../../support/ports.ts'
 
 interface Heard {
   readonly path: string
@@ -121,6 +123,27 @@ t.test('a failing endpoint is retried later and does not delay the others', asyn
   )
   t.match(failed[2], { state: 'pending', last_status: 500, last_error: 'answered with 500' })
   t.ok(Date.parse(failed[2].next_attempt_at) > w.clock.now() + 5000, 'back-off')
+})
+
+t.test('the outcome of a machine that stood still does not undo that of the one which took over', async t => {
+  const w = await controlPlane(t, { clock: standingClock() })
+  const { id } = await endpoint(w, `http://127.0.0.1:${UNHEARD_PORT}/`)
+  await event(w, 1)
+  const now_ms = w.clock.now()
+  const claim = async (at_ms: number) => {
+    const [delivery] = await claimDeliveries(w.state, at_ms, 1)
+    if (!delivery) throw new Error('nothing was claimed')
+    return delivery
+  }
+  const [mine, theirs] = [await claim(now_ms), await claim(now_ms + 61_000)]
+  const tried = { attempts: 1, last_attempt_at: iso(now_ms), next_attempt_at: iso(now_ms + 70_000) }
+  const failed = { ...tried, state: 'pending', last_status: null, last_error: 'late', delivered_at: null } as const
+  await settleDelivery(w.state.db, mine, failed)
+  t.match(await states(w, id), [{ attempts: 0 }], 'the other one sends it')
+  const done = { state: 'delivered', last_status: 204, last_error: null, delivered_at: iso(now_ms) } as const
+  await settleDelivery(w.state.db, theirs, { ...tried, ...done })
+  await settleDelivery(w.state.db, mine, failed)
+  t.match(await states(w, id), [{ state: 'delivered', last_status: 204 }])
 })
 
 t.test('a delivery is given up after a day, can be redelivered, and is deleted after a month', async t => {

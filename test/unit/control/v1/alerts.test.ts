@@ -142,15 +142,19 @@ t.test(
         insertDelivery(trx, endpoint, { event_id, event_kind: 'call.ended', payload: '{}' }, w.clock.now()),
       )
     const settle = (id: string, state: 'pending' | 'delivered', attempts = 1) =>
-      settleDelivery(w.state.db, id, {
-        state,
-        attempts,
-        last_status: state === 'pending' ? 500 : 200,
-        last_error: state === 'pending' ? 'answered with 500' : null,
-        last_attempt_at: iso(w.clock.now()),
-        delivered_at: state === 'pending' ? null : iso(w.clock.now()),
-        next_attempt_at: iso(w.clock.now()),
-      })
+      settleDelivery(
+        w.state.db,
+        { id, lease_until: null },
+        {
+          state,
+          attempts,
+          last_status: state === 'pending' ? 500 : 200,
+          last_error: state === 'pending' ? 'answered with 500' : null,
+          last_attempt_at: iso(w.clock.now()),
+          delivered_at: state === 'pending' ? null : iso(w.clock.now()),
+          next_attempt_at: iso(w.clock.now()),
+        },
+      )
     const first = await queue('evt_1')
     await settle(first.id, 'pending')
     await w.look()

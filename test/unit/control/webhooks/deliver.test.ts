@@ -3,14 +3,20 @@ import type { AddressInfo } from 'node:net'
 import twilio from 'twilio'
 import { type DelivererOptions, deliverCallbacks } from '../../../../control/webhooks/deliver.ts'
 import { LONGEST_WAIT_MS, waitAfter } from '../../../../control/webhooks/retry-delays.ts'
-import { type Clock, systemClock } from '../../../../core/runtime/clock.ts'
+import { type Clock, iso, systemClock } from '../../../../core/runtime/clock.ts'
 import { createHttpClient } from '../../../../core/runtime/http/index.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { processName } from '../../../../core/runtime/machine.ts'
 import { seal } from '../../../../core/runtime/secrets.ts'
 import { createVoiceRequester } from '../../../../core/runtime/voice-request.ts'
 import { storeCallback } from '../../../../core/state/delivery/outbox.ts'
-import { mendCallbackTimes, pruneCallbacks, takeDueCallbacks } from '../../../../core/state/delivery/outbox-delivery.ts'
+import {
+  callbackAttempted,
+  mendCallbackTimes,
+  pruneCallbacks,
+  returnCallbacks,
+  takeDueCallbacks,
+} from '../../../../core/state/delivery/outbox-delivery.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
 import t, { type Test } from '../../../support/harness/index.ts'
@@ -253,6 +259,38 @@ t.test("a killed process's callbacks are taken again when their lease ends, and 
   t.equal((await take(yesterday)).length, 0)
   await mendCallbackTimes(w.state.db, { now_ms: yesterday, lease_ms: 25_000, longest_wait_ms: LONGEST_WAIT_MS })
   t.equal((await take(yesterday)).length, 1, 'a clock that steps back a day delays nothing')
+})
+
+t.test('the outcome of a process that stood still does not undo that of the one which took over', async t => {
+  const w = await controlPlane(t, { clock: standingClock() })
+  const { db } = w.state
+  await put(w, 'http://a.test/', 0)
+  const limits = { lease_ms: 25_000, limit: 10, but_not: [], under_way: [] }
+  const take = async (by: string, now_ms: number) => {
+    const [row] = await takeDueCallbacks(db, { ...limits, by, now_ms })
+    if (!row) throw new Error('nothing was taken')
+    return row
+  }
+  const now = w.clock.now()
+  const failed = { attempts: 1, status: 500, error: 'late', next: { at_ms: now + 60_000 } } as const
+  const mine = await take('mac_1 boot_1 1', now)
+  const theirs = await take('mac_2 boot_2 2', now + 25_000)
+  await callbackAttempted(db, mine, failed)
+  await returnCallbacks(db, [mine.id], mine.lease_by)
+  t.match(await rows(w), [{ attempts: 0, last_error: null, lease_until: iso(now + 50_000) }], 'the other one sends it')
+  await callbackAttempted(db, theirs, { attempts: 1, status: 200, error: null, next: 'delivered' })
+  await callbackAttempted(db, mine, { ...failed, next: 'given_up' })
+  t.match(await rows(w), [{ attempts: 1, delivered: 1, given_up: 0, last_status: 200 }])
+})
+
+t.test('a lease that a machine takes while another one corrects times stays', async t => {
+  const w = await controlPlane(t, { clock: standingClock() })
+  await put(w, 'http://a.test/', 0)
+  const now_ms = w.clock.now()
+  const limits = { lease_ms: 25_000, limit: 10, but_not: [], under_way: [] }
+  await takeDueCallbacks(w.state.db, { ...limits, by: 'mac_2 boot_2 2', now_ms })
+  await mendCallbackTimes(w.state.db, { now_ms: now_ms - 50, lease_ms: 25_000, longest_wait_ms: LONGEST_WAIT_MS })
+  t.match(await rows(w), [{ lease_until: iso(now_ms + 25_000) }])
 })
 
 t.test(

@@ -179,23 +179,42 @@ t.test('a starting edge finds the calls that crossed it, not those of another ed
   t.match(await lost(THERE.machine_id), [{ sip_call_id: 'node_there@test' }])
 })
 
-t.test('leaves recordings of a live node for that node to close', async t => {
-  const w = await twoNodes(t)
-  const { db } = w.state
-  await callOf(w, 'node_gone', at)
-  await db.updateTable('call').set({ ended_at: at }).execute()
-  for (const node of ['node_before', 'node_there', 'node_gone'])
-    await db
-      .insertInto('recording')
-      .values({
-        ...{ sid: newId.recording(), call_sid: `CA-${node}`, project_id: w.project_id },
-        ...{ source: 'DialVerb', channels: 1, track: 'both', status: 'in-progress', file: `recordings/${node}.wav` },
-        ...{ started_at: at, created_at: at, updated_at: at },
-      })
-      .execute()
-  const left = (await unfinishedRecordings(db, 'node_before')).map(({ file }) => file).sort()
-  t.same(left, ['recordings/node_before.wav', 'recordings/node_gone.wav'])
-})
+t.test(
+  'a recording is finished by the machine that has its file, and by nobody while its node may close it',
+  async t => {
+    const w = await twoNodes(t)
+    const { db } = w.state
+    await callOf(w, 'node_gone', at)
+    await db.updateTable('call').set({ ended_at: at }).execute()
+    const machine = {
+      host: '',
+      base_url: '',
+      sip_port: 5060,
+      takes_calls: 1,
+      version: '',
+      contracts: '',
+      settings: '{}',
+    } as const
+    for (const { machine_id: id } of [HERE, THERE]) await putMachine(db, { ...machine, id }, NOW_MS)
+    for (const node of ['node_before', 'node_there', 'node_gone'])
+      for (const machine_id of ['', 'mac_1', 'mac_2', 'mac_gone'])
+        await db
+          .insertInto('recording')
+          .values({
+            ...{ sid: newId.recording(), call_sid: `CA-${node}`, project_id: w.project_id, machine_id },
+            ...{ source: 'DialVerb', channels: 1, track: 'both', status: 'in-progress', file: `${node} ${machine_id}` },
+            ...{ started_at: at, created_at: at, updated_at: at },
+          })
+          .execute()
+    const left = await unfinishedRecordings(db, { node_id: 'node_before', machine_id: 'mac_1' })
+    t.same(left.map(({ file }) => file).sort(), [
+      ...['node_before ', 'node_before mac_1', 'node_before mac_gone'],
+      ...['node_gone ', 'node_gone mac_1', 'node_gone mac_gone'],
+      // A conference of this machine is recorded for a caller of the other one.
+      'node_there mac_1',
+    ])
+  },
+)
 
 t.test('an address is that of the machine which was seen there last, not of its predecessor', async t => {
   const { state } = await twoNodes(t)
