@@ -63,6 +63,16 @@ function takeAll(query: Query, request: AdmissionRequest, gathered: Gathered, ve
   if (request.part === 'outbound' || gathered.facts.rate) reserve(query, request, gathered, caps, verdict)
 }
 
+const DELETE_LEASES = 'delete from lease where call_sid = ?'
+const DELETE_RESERVATION = 'delete from reservation where call_sid = ?'
+
+/** Gives back what was taken for a call that has not begun, as if it had not been taken. */
+export function giveBack(query: Query, call_sid: string, now_ms: number): void {
+  ceilings.release(query, { call_sid, duration_seconds: 0, answered: false, now_ms })
+  query(DELETE_LEASES, call_sid)
+  query(DELETE_RESERVATION, call_sid)
+}
+
 function moneyOf(
   { project, day, minute, has_account }: Gathered,
   caps: Caps,

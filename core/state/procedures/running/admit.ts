@@ -1,10 +1,10 @@
 import type { Admitted, RefusedCall } from '../../../domain/admission/index.ts'
 import { ending } from '../../../domain/calls/endings.ts'
 import { type Verstat, verstatText } from '../../../domain/identity/passport.ts'
-import { type Reason, sipRefusal } from '../../../domain/reasons/index.ts'
+import { isReason, type Reason, reasonSentence, sipRefusal } from '../../../domain/reasons/index.ts'
 import type { AdmissionOutcome, AdmissionRequest, DecisionFacts } from '../admission/request.ts'
-import { take } from '../admission/take.ts'
-import type { Query } from '../query.ts'
+import { giveBack, take } from '../admission/take.ts'
+import { type Query, textOf, textOrNull } from '../query.ts'
 import { finish } from './finish.ts'
 import { keptCall } from './kept-call.ts'
 import { changeCall, insertCallRow, type NewCall } from './rows.ts'
@@ -64,10 +64,19 @@ export interface AdmitQueuedInput {
   readonly now_ms: number
 }
 
-/** Decides on a call that already has a row. */
+const DECIDED = 'select ended_at, reason from call where sid = ? and decision_trace is not null'
+
+/**
+ * Decides on a call that already has a row. Who gets no answer to the commit asks again (decision 1053): what was taken
+ * then is given back first, and a call that was refused stays so.
+ */
 export function decideQueuedCall(query: Query, { requests, waits_for, now_ms }: AdmitQueuedInput): Settled {
-  const { outcome } = takeAll(query, requests)
   const call_sid = requests[0]?.call_sid ?? ''
+  const decided = query(DECIDED, call_sid)[0]
+  if (decided && textOrNull(decided, 'ended_at') !== null)
+    return { decided: stillRefused(query, requests, textOf(decided, 'reason')), queued: 0 }
+  if (decided) giveBack(query, call_sid, now_ms)
+  const { outcome } = takeAll(query, requests)
   if (!outcome.admitted && outcome.reason === waits_for) return { decided: withoutTrace(outcome), queued: 0 }
   const changes = {
     decision_trace: JSON.stringify(decisionOf(outcome, null)),
@@ -75,6 +84,13 @@ export function decideQueuedCall(query: Query, { requests, waits_for, now_ms }: 
   }
   changeCall(query, changes, call_sid)
   return settled(query, call_sid, outcome, now_ms)
+}
+
+function stillRefused(query: Query, [request]: readonly AdmissionRequest[], known: string): Decided {
+  if (!request) throw new Error('a call without an admission request')
+  const reason = isReason(known) ? known : 'internal'
+  const facts = withoutTrace(take(query, { request, dry_run: true }))
+  return { ...facts, admitted: false, reason, sentence: reasonSentence(reason), facts: {} }
 }
 
 type Settled = Pick<Admission, 'decided' | 'queued'>

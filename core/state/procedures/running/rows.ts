@@ -54,14 +54,11 @@ export type ReportedCall = Pick<CallRow, (typeof REPORTED)[number]>
 const RECORDED = [
   ...REPORTED,
   ...(['origin', 'trunk_id', 'carrier_id', 'queued_at', 'initiated_at', 'answered_at', 'ended_at'] as const),
-  ...(['reason', 'ended_by', 'application_id'] as const),
+  ...(['ringing_at', 'reason', 'ended_by', 'application_id'] as const),
 ] as const
 export type RecordedCall = Pick<CallRow, (typeof RECORDED)[number]>
 
-const COLUMNS = [
-  ...RECORDED,
-  ...(['source_ip', 'node_id', 'ringing_at', 'decision_trace', 'updated_at'] as const),
-] as const
+const COLUMNS = [...RECORDED, ...(['source_ip', 'node_id', 'decision_trace', 'updated_at'] as const)] as const
 const insertRow = inserting('call', COLUMNS, 'returning position')
 const insertRowAt = inserting('call', ['position', ...COLUMNS])
 
@@ -83,15 +80,14 @@ export const changeCall = updating('call', 'sid = ?')
 
 const changeRunning = updating('call', 'sid = ? and ended_at is null')
 
-/** Updates a call that has not ended. Returns undefined when it has. */
+/** Updates a call that has not ended, and returns it. `known` is its row before. */
 export function changeRunningCall(
   query: Query,
-  sid: string,
+  known: RecordedCall,
   changes: Readonly<Record<string, Value | undefined>>,
   now_ms: number,
-): ReportedCall | undefined {
-  const known = findCallRow(query, sid)
-  if (!known || known.ended_at !== null) return undefined
+): ReportedCall {
+  const { sid } = known
   const change = <R extends object>(sql: string, ...values: readonly Value[]): R[] => {
     query.must(`the call ${sid}`, 1, sql, ...values)
     return []

@@ -83,12 +83,16 @@ function writeStep(query: Query, sid: string, step: CallStep): CallWritten {
       )
     case 'answer_told': {
       const row = findCallRow(query, sid)
-      const queued = row ? tellStatus(query, row, 'answered', { now_ms: step.at_ms, extra: step.extra }) : 0
+      const told = query(ANSWER_TOLD, sid, iso(step.at_ms)).length > 0
+      const facts = { now_ms: step.at_ms, extra: step.extra }
+      const queued = row && !told ? tellStatus(query, row, 'answered', facts) : 0
       return { running: row !== undefined && row.ended_at === null, queued, end: null }
     }
-    case 'attempt':
-      insertAttempt(query, { call_sid: sid, carrier_id: null, ...step.attempt, started_at: iso(step.at_ms) })
+    case 'attempt': {
+      const { sequence, target, transport, carrier_id = null } = step.attempt
+      query(INSERT_ATTEMPT, sid, sequence, target, transport, carrier_id, iso(step.at_ms), sid, sequence)
       return NOTHING
+    }
     case 'attempt_changed':
       changeAttempt(query, step.changes, sid, step.sequence)
       return NOTHING
@@ -105,14 +109,13 @@ function writeStep(query: Query, sid: string, step: CallStep): CallWritten {
   }
 }
 
-const insertAttempt = inserting('call_attempt', [
-  'call_sid',
-  'sequence',
-  'target',
-  'transport',
-  'carrier_id',
-  'started_at',
-])
+// Whoever gets no answer to a commit writes the same steps again (decision 1053): what was written and told, is not so
+// a second time.
+const INSERT_ATTEMPT = `insert into call_attempt (call_sid, sequence, target, transport, carrier_id, started_at)
+  select ?, cast(? as integer), ?, ?, ?, ?
+  where not exists (select 1 from call_attempt where call_sid = ? and sequence = ?)`
+const ANSWER_TOLD = `select 1 as one from outbox where call_sid = ? and kind = 'status_callback' and created_at = ?
+    and parameters like '%"CallStatus":"in-progress"%call-progress-events%'`
 const FIGURES = 'select 1 as one from leg_figures where call_sid = ? and leg_id = ?'
 const insertFigures = inserting('leg_figures', ['call_sid', 'leg_id', 'ended_at', 'figures'])
 const changeAttempt = updating('call_attempt', 'call_sid = ? and sequence = ?')
@@ -125,8 +128,10 @@ function progress(
   now_ms: number,
   untold = false,
 ): CallWritten {
-  const row = changeRunningCall(query, sid, changes, now_ms)
-  if (!row) return { running: false, queued: 0, end: null }
+  const known = findCallRow(query, sid)
+  if (!known || known.ended_at !== null) return { running: false, queued: 0, end: null }
+  if (hasHappened(known, changes)) return NOTHING
+  const row = changeRunningCall(query, known, changes, now_ms)
   const { direction, from_number: from, to_number: to, status, project_id } = row
   const data = { sid, status, direction, from, to, at: iso(now_ms) }
   const queued = untold ? 0 : tellStatus(query, row, event, { now_ms })
@@ -136,6 +141,10 @@ function progress(
     end: null,
   }
 }
+
+/** Whether a call has the time of a step and all that came with it; its status may have changed since. */
+const hasHappened = (known: RecordedCall, { status: _, ...changes }: Updateable<CallTable>): boolean =>
+  Object.entries(changes).every(([name, value]) => value === undefined || value === known[name as keyof RecordedCall])
 
 function end(query: Query, sid: string, facts: FinalFacts): CallWritten {
   const finished = finish(query, sid, facts)

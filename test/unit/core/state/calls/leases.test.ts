@@ -10,7 +10,7 @@ import {
   sweepLeases,
   takeAdmission,
 } from '../../../../../core/state/calls/leases.ts'
-import { insertCall, writeCall } from '../../../../../core/state/calls/running-calls.ts'
+import { admitQueuedCall, insertCall, writeCall } from '../../../../../core/state/calls/running-calls.ts'
 import { putSandboxCarrier } from '../../../../../core/state/configuration/bootstrap.ts'
 import { openState } from '../../../../../core/state/index.ts'
 import { marginsBy } from '../../../../../core/state/money/margins.ts'
@@ -34,6 +34,53 @@ const DAY = dayOf(NOW_MS, 'Africa/Lagos')
 
 // Hundreds of calls of one rule. Random histories run it on both stores (postgres/histories.test.ts).
 const ON_SQLITE = { skip: onPostgres() && 'takes long' }
+
+// The answer to a commit may be lost, and the call is decided on again (decision 1053).
+t.test('a queued call that is admitted again finds its own slots free, and holds them once', async t => {
+  const w = await world(t)
+  const { db } = w.state
+  await w.prepaid(1000)
+  await w.trunk({ concurrency: 1 })
+  const queued = async () => {
+    const request = { ...w.request(), transport: null }
+    const row = {
+      ...{ sid: request.call_sid, project_id: w.project_id, account_sid: 'AC1', origin: 'rest' as const },
+      ...{ direction: 'outbound-api' as const, from_number: request.caller, to_number: request.called },
+      ...{ status: 'queued' as const, queued_at: new Date(NOW_MS).toISOString(), trunk_id: w.trunk_id },
+    }
+    await insertCall(db, row, NOW_MS)
+    return request
+  }
+  const decide = async (request: AdmissionRequest) =>
+    (await admitQueuedCall(db, { requests: [request], waits_for: 'cps_exceeded', now_ms: NOW_MS })).decided
+  const held = async () => ({
+    uses: await db.selectFrom('level_use').select(['level', 'live']).orderBy('level').execute(),
+    money: await db.selectFrom('billing_account').select(['balance_minor', 'held_minor']).execute(),
+    spent: await db.selectFrom('spend_day').select(['level', 'spent_minor']).orderBy('level').execute(),
+    leases: await db.selectFrom('lease').select(['call_sid', 'ended_at']).execute(),
+    reserved: await db.selectFrom('reservation').select(['call_sid', 'held_minor', 'settled_at']).execute(),
+    ledger: (await db.selectFrom('ledger').select('call_sid').where('kind', '=', 'charge').execute()).length,
+  })
+  const first = await queued()
+  t.match(await decide(first), { admitted: true, paid_until_seconds: 10 })
+  const once = await held()
+  t.match(await decide(first), { admitted: true, paid_until_seconds: 10 })
+  t.same(await held(), once)
+  t.same(await wrongCounters(db), [])
+  const other = await queued()
+  t.match(await decide(other), { admitted: false, reason: 'concurrency_exceeded' })
+  const facts = { ending: ending({ cause: 'api', answered: false }), ended_ms: NOW_MS, pdd_ms: null, media: null }
+  await writeCall(db, first.call_sid, [{ step: 'end', facts }])
+  t.match(
+    await decide(other),
+    { admitted: false, reason: 'concurrency_exceeded' },
+    'it has ended, though there is room',
+  )
+  t.notOk(
+    (await held()).uses.some(({ live }) => live > 0),
+    'and holds nothing',
+  )
+})
 
 t.test('an admitted call holds money and slots at every level, and releases all of it', async t => {
   const w = await world(t)

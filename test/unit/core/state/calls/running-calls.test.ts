@@ -6,6 +6,7 @@ import { hashOfNothing } from '../../../../../core/runtime/secrets.ts'
 import { claimCommands, finishCommand } from '../../../../../core/state/calls/call-commands.ts'
 import { addCallEvent } from '../../../../../core/state/calls/call-events.ts'
 import {
+  type CallStep,
   findCall,
   finishCall,
   insertCall,
@@ -114,6 +115,56 @@ t.test('writes a call from its creation to its CDR and numbers its callbacks in 
     { CallStatus: 'in-progress', SequenceNumber: '2' },
     { CallStatus: 'completed', SequenceNumber: '3', CallDuration: '3', SipCallId: 'abc' },
   ])
+})
+
+// The answer to a commit may be lost, and the steps are written again (decision 1053).
+t.test('steps that are written again are told once, and list no attempt twice', async t => {
+  const { state, project_id } = await open(t)
+  const { db } = state
+  const kinds = ['call.initiated', 'call.ringing', 'call.answered', 'call.ended']
+  const endpoint = {
+    ...{ id: 'whe_1', project_id, url: 'http://customer.example/events', event_kinds: JSON.stringify(kinds) },
+    ...{ enabled: 1 as const, secret_sealed: '', revision: 1, created_at: at(0), updated_at: at(0) },
+  } as const
+  await db.insertInto('webhook_endpoint').values(endpoint).execute()
+  // The row of a peer's call has its time of initiation from the beginning.
+  await insertCall(db, newCall(project_id, 'CA1', { initiated_at: at(100) }), NOW)
+  const attempt = (sequence: number, carrier_id: string): CallStep[] => [
+    { step: 'attempt', at_ms: NOW + 100, attempt: { sequence, target: 'sip:1', transport: 'udp', carrier_id } },
+    { step: 'initiated', at_ms: NOW + 100, changes: { carrier_id } },
+    { step: 'attempt_changed', sequence, changes: { sip_code: 503 } },
+  ]
+  const facts = {
+    ...{ ending: ending({ cause: 'called_hung_up', answered: true }), ended_ms: NOW + 5000 },
+    ...{ pdd_ms: null, media: null },
+  }
+  const writes: CallStep[][] = [
+    attempt(1, 'car_1'),
+    attempt(2, 'car_2'),
+    [{ step: 'ringing', at_ms: NOW + 200 }],
+    [{ step: 'answered', at_ms: NOW + 1000, untold: true }],
+    [{ step: 'answer_told', at_ms: NOW + 1000, extra: { AnsweredBy: 'human' } }],
+    [{ step: 'end', facts }],
+  ]
+  for (const steps of writes) for (const _ of ['written', 'written again']) await writeCall(db, 'CA1', steps)
+  t.match(await callbacks(state, 'CA1'), [
+    { CallStatus: 'initiated', SequenceNumber: '0' },
+    { CallStatus: 'initiated', SequenceNumber: '1' },
+    { CallStatus: 'ringing', SequenceNumber: '2' },
+    { CallStatus: 'in-progress', SequenceNumber: '3', AnsweredBy: 'human' },
+    { CallStatus: 'completed', SequenceNumber: '4' },
+  ])
+  t.same(
+    (await db.selectFrom('webhook_delivery').select('event_kind').orderBy('position').execute()).map(
+      ({ event_kind }) => event_kind,
+    ),
+    ['call.initiated', ...kinds],
+  )
+  t.match(await db.selectFrom('call_attempt').select(['sequence', 'sip_code']).orderBy('id').execute(), [
+    { sequence: 1, sip_code: 503 },
+    { sequence: 2, sip_code: 503 },
+  ])
+  t.equal((await findCall(db, 'CA1'))?.ringing_at, at(200))
 })
 
 t.test('ends a call once, and a clock set back gives no negative duration', async t => {
