@@ -33,10 +33,14 @@ export class ContactBindings {
     for (const value of request.list('contact')) {
       const uri = parseUri(parseNameAddress(value)?.uri ?? '')
       if (!uri) continue
-      const seconds = expiresOf(response, uri) ?? readSeconds(valueParams(value).get('expires')) ?? general
+      const granted = expiresOf(response, uri)
+      const seconds = granted ?? readSeconds(valueParams(value).get('expires')) ?? general
       const key = keyOf(uri)
+      const until = this.#clock.monotonic_ms() + seconds * 1000
       if (seconds === 0) this.#by_contact.delete(key)
-      else this.#by_contact.set(key, { connection, until: this.#clock.monotonic_ms() + seconds * 1000 })
+      else this.#by_contact.set(key, { connection, until })
+      // Only what the registrar has granted keeps a connection: strangers may subscribe, too.
+      if (granted && request.method === 'REGISTER') connection.wanted_until = Math.max(connection.wanted_until, until)
     }
   }
 
