@@ -41,6 +41,8 @@ export class StreamConnection {
   active_at: number
   /** The monotonic time until which a contact that was registered over it needs it, however silent it is. */
   wanted_until = 0
+  /** The later connection with which the peer has replaced this one. */
+  successor: StreamConnection | undefined
   /** The monotonic time since which a message is incomplete; 0 when none is. */
   incomplete_at = 0
   readonly certified: readonly string[]
