@@ -1,4 +1,5 @@
 import { boundedMap } from '../../../core/domain/bounded-map.ts'
+import { parseAuthorization } from '../../../core/domain/identity/index.ts'
 import { readSeconds } from '../../../core/domain/sip/values.ts'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import type { Draft, SipMessage } from '../sip/message.ts'
@@ -17,6 +18,8 @@ type Binding = { connection: StreamConnection; until: number }
 export class ContactBindings {
   readonly #clock: Clock
   readonly #by_contact = boundedMap<string, Binding>(MAX_BINDINGS)
+  /** The WebSocket over which a user registered a contact last. */
+  readonly #web = boundedMap<string, StreamConnection>(MAX_BINDINGS)
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -33,11 +36,32 @@ export class ContactBindings {
     for (const value of request.list('contact')) {
       const uri = parseUri(parseNameAddress(value)?.uri ?? '')
       if (!uri) continue
-      const seconds = expiresOf(response, uri) ?? readSeconds(valueParams(value).get('expires')) ?? general
+      const granted = expiresOf(response, uri)
+      const seconds = granted ?? readSeconds(valueParams(value).get('expires')) ?? general
       const key = keyOf(uri)
+      const until = this.#clock.monotonic_ms() + seconds * 1000
+      const owned = `${ownerOf(request)} ${parseNameAddress(value)?.uri}`
+      if (seconds === 0 && this.#web.get(owned) === connection) this.#web.delete(owned)
       if (seconds === 0) this.#by_contact.delete(key)
-      else this.#by_contact.set(key, { connection, until: this.#clock.monotonic_ms() + seconds * 1000 })
+      else this.#by_contact.set(key, { connection, until })
+      // Only what the registrar has granted keeps a connection: strangers may subscribe, too.
+      if (!granted || request.method !== 'REGISTER') continue
+      connection.wanted_until = Math.max(connection.wanted_until, until)
+      this.#replace(owned, connection)
     }
+  }
+
+  // A browser that lost its WebSocket opens another and registers the same contact again. Its calls go on there, since
+  // nobody can connect to a browser. Contacts of two users may be equal, so what the registrar has verified must be too.
+  #replace(key: string, connection: StreamConnection): void {
+    if ((connection.protocol !== 'ws' && connection.protocol !== 'wss') || connection.lent) return
+    const before = this.#web.get(key)
+    // Only a later connection succeeds, so that no two succeed each other.
+    if (before && before.id < connection.id) {
+      before.successor = connection
+      before.wanted_until = 0
+    }
+    this.#web.set(key, connection)
   }
 
   hopFor(uri: SipUri): NextHop | undefined {
@@ -53,6 +77,14 @@ export class ContactBindings {
     const { host, port } = connection.remote
     return { destination: { protocol: connection.protocol, host, port, connection } }
   }
+}
+
+/** Returns whose contacts a REGISTER changes: the domain, the address, and the user whose password it has. */
+function ownerOf(request: SipMessage): string {
+  const to = parseUri(parseNameAddress(request.get('to') ?? '')?.uri ?? '')
+  const credentials = parseAuthorization(request.get('authorization')?.trim() ?? '')
+  const domain = parseUri(request.uri)?.host.toLowerCase()
+  return JSON.stringify([domain, to && keyOf(to), credentials?.realm, credentials?.username])
 }
 
 function keyOf(uri: SipUri): string {

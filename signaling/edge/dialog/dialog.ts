@@ -233,6 +233,7 @@ export class SipDialog {
   nextHop():
     | { readonly destination: TransportDestination }
     | { readonly uri: string; readonly peer: TransportDestination | undefined } {
+    while (this.connection?.successor && !this.connection.takes_requests) this.connection = this.connection.successor
     const route = this.routes[0]
     if (route !== undefined) {
       const uri = parseNameAddress(route)?.uri ?? this.target

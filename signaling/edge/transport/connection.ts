@@ -39,6 +39,10 @@ export class StreamConnection {
   readonly proved: string
   /** The monotonic time of the last bytes received. */
   active_at: number
+  /** The monotonic time until which a contact that was registered over it needs it, however silent it is. */
+  wanted_until = 0
+  /** The later connection with which the peer has replaced this one. */
+  successor: StreamConnection | undefined
   /** The monotonic time since which a message is incomplete; 0 when none is. */
   incomplete_at = 0
   readonly certified: readonly string[]
@@ -101,6 +105,9 @@ export class StreamConnection {
       const text = data.toString('latin1')
       if (text === '\r\n\r\n') web.send('\r\n')
       else if (text.trim() !== '') this.#setup.events.message(this, text)
+    })
+    web.on('ping', () => {
+      this.active_at = this.#setup.now()
     })
     web.on('error', error => this.fail(error))
     web.on('close', () => this.fail(new Error('connection closed')))

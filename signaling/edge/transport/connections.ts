@@ -203,7 +203,9 @@ export class ConnectionTable {
     for (const connection of this.#open.all()) {
       if (connection.incomplete_at !== 0 && now - connection.incomplete_at > incomplete_ms) {
         connection.fail(new Error('message stayed incomplete'))
-      } else if (now - connection.active_at > idle_ms) connection.fail(new Error('idle'))
+      } else if (now - connection.active_at > idle_ms && now >= connection.wanted_until) {
+        connection.fail(new Error('idle'))
+      }
     }
   }
 }

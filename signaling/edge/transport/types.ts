@@ -59,7 +59,7 @@ export interface TransportLimits {
   readonly message_bytes: number
   readonly connections: number
   readonly connections_per_source: number
-  /** A connection that receives nothing for this long is closed. */
+  /** A connection that receives nothing for this long is closed, unless a registered contact needs it. */
   readonly idle_ms: number
   /** A message must be complete this long after its first byte. */
   readonly incomplete_ms: number

@@ -163,6 +163,36 @@ t.test('above the limit the connections idle for longest are closed, and in the 
   t.equal(w.edge.stats().sip_connections, 0, 'idle connections are closed in the end')
 })
 
+t.test('a connection over which a contact was registered stays as long as the contact', async t => {
+  const clock = testClock(40)
+  const listeners = (['tcp', 'ws'] as const).map(protocol => ({ protocol, host: '127.0.0.1', port: 0 }))
+  const w = await world(t, { clock, listeners, limits: { idle_ms: 60_000 } })
+  w.robot.answer = (_method, text) => (text.includes('Call-ID: stranger') ? 403 : 200)
+  w.robot.headers = method => (method === 'REGISTER' ? 'Contact: <sip:alice@127.0.0.1:9>;expires=300\r\n' : '')
+  const asks = async (method: string, call_id: string): Promise<Stream> => {
+    const stream = await open(t, w)
+    stream.socket.write(request(method, 9, { via: 'SIP/2.0/TCP', call_id, headers: ['Expires: 3600'] }))
+    await until('it is answered', () => stream.read().includes(`Call-ID: ${call_id}`))
+    return stream
+  }
+  const subscribed = await asks('SUBSCRIBE', 'subscriber')
+  const registered = await asks('REGISTER', 'phone')
+  const refused = await asks('REGISTER', 'stranger')
+  const port = w.edge.listeners.find(l => l.protocol === 'ws')?.port ?? 0
+  const web = new WebSocket(`ws://127.0.0.1:${port}`, 'sip')
+  t.teardown(() => web.terminate())
+  await once(web, 'open')
+  const pings = setInterval(() => web.ping(), 20)
+  t.teardown(() => clearInterval(pings))
+  await Promise.all([subscribed.closed, refused.closed])
+  await clock.pass(90_000)
+  t.equal(w.edge.stats().sip_connections, 2, 'the registered connection and the one with pings stay open')
+  w.robot.command(`c1|sip||\r\nINVITE sip:alice@127.0.0.1:9 SIP/2.0\r\nCall-ID: late\r\n\r\n${SDP}`)
+  await until('the INVITE is at the telephone', () => /^INVITE [\s\S]*Call-ID: late\r/m.test(registered.read()))
+  await registered.closed
+  t.pass('when the contact has expired, its connection is idle')
+})
+
 t.test('one source gets only its share of the connections, handshakes included', async t => {
   const w = await world(t, {
     listeners: [

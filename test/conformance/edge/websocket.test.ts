@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import {
   Invitation,
   Inviter,
@@ -13,7 +14,8 @@ import { WebSocket } from 'ws'
 import { createEdge } from '../../../signaling/edge/index.ts'
 import { newUuid } from '../../../signaling/edge/sip/ids.ts'
 import t, { type Test } from '../../support/harness/index.ts'
-import { startRobot } from './robot.ts'
+import { world } from './peer.ts'
+import { type Robot, startRobot } from './robot.ts'
 import { testClock } from './test-clock.ts'
 import { testTls } from './test-tls.ts'
 
@@ -44,6 +46,90 @@ for (const protocol of ['ws', 'wss'] as const) {
   t.test(`sip.js registers, calls and is called over ${protocol}`, t => story(t, protocol))
 }
 
+t.test('a call goes on over the WebSocket with which its browser has replaced a lost one', async t => {
+  const w = await world(t, { listeners: [{ protocol: 'ws', host: '127.0.0.1', port: 0 }] })
+  const { edge, robot } = w
+  robot.headers = (method, text) => (method === 'REGISTER' ? `${/Contact: .*\r\n/.exec(text)?.[0] ?? ''}` : '')
+  const server = `ws://127.0.0.1:${edge.listeners[0]?.port}`
+  let called: ((invitation: Invitation) => void) | undefined
+  const phone = await openPhone(t, server, invitation => called?.(invitation))
+  const registerer = new Registerer(phone)
+  await accepted(registerer)
+  const registration = robot.seen.find(s => s.method === 'REGISTER')?.text ?? ''
+  const contact = /Contact: <([^>]+)>/.exec(registration)?.[1] ?? ''
+  const incoming = new Promise<Invitation>(resolve => {
+    called = resolve
+  })
+  robot.command(`c1|sip||\r\nINVITE ${contact} SIP/2.0\r\nCall-ID: moved\r\n\r\n${SDP}`)
+  const invitation = await incoming
+  // Without the ACK the browser would end the call itself.
+  const acknowledged = new Promise<void>(resolve => {
+    invitation.delegate = { onAck: () => resolve() }
+  })
+  await invitation.accept()
+  const isAnswer = (s: Robot['seen'][number]): boolean => s.text.startsWith('SIP/2.0 200') && s.text.includes('moved')
+  while (!robot.seen.some(isAnswer)) await pause()
+  const dialog = robot.seen.find(isAnswer)?.fields[9]
+  robot.command(`c2|sip||${dialog}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`)
+  await acknowledged
+  t.equal(invitation.state, SessionState.Established)
+
+  ;(phone.transport as Web.Transport & { readonly ws: WebSocket }).ws.terminate()
+  while (edge.stats().sip_connections > 0) await pause()
+  const other = new WebSocket(server, 'sip')
+  t.teardown(() => other.terminate())
+  const heard: string[] = []
+  other.on('message', data => heard.push(String(data)))
+  await once(other, 'open')
+  // Others with the same private contact: another address, another domain, another password.
+  const others = [
+    registration.replace(/\r\nTo: [^\r]*/, '\r\nTo: <sip:mallory@example.org>'),
+    registration.replace(/^REGISTER [^ ]+/, 'REGISTER sip:example.net'),
+    registration.replace('\r\nTo: ', `\r\nAuthorization: ${OF_MALLORY}\r\nTo: `),
+  ]
+  for (const [at, text] of others.entries()) {
+    const cseq = `CSeq: ${at + 1} REGISTER`
+    other.send(
+      text
+        .replace(/;branch=[^;\r]+/, `;branch=z9hG4bKother${at}`)
+        .replace(/CSeq: [^\r]+/, cseq)
+        .replace(/Call-ID: [^\r]+/, 'Call-ID: other'),
+    )
+    while (!heard.some(one => one.startsWith('SIP/2.0 200') && one.includes(cseq))) await pause()
+  }
+  robot.command(`c3|sip||${dialog}\r\nINFO sip:placeholder SIP/2.0\r\n\r\n`)
+  while (!robot.seen.some(s => s.text.startsWith('SIP/2.0 503') && s.text.includes(' INFO\r'))) await pause()
+
+  await phone.reconnect()
+  await accepted(registerer)
+  robot.command(`c4|sip||${dialog}\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`)
+  await reached(invitation, SessionState.Terminated)
+  t.notMatch(heard.join(''), /^(INFO|BYE) /m, 'the others hear nothing of it')
+})
+
+const OF_MALLORY =
+  'Digest username="mallory", realm="r", nonce="n", uri="sip:x", response="0", qop=auth, cnonce="c", nc=00000001'
+
+const accepted = (registerer: Registerer): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    registerer.register({ requestDelegate: { onAccept: resolve } }).catch(reject)
+  })
+
+async function openPhone(t: Test, server: string, onInvite: (invitation: Invitation) => void): Promise<UserAgent> {
+  Object.assign(globalThis, { WebSocket: BrowserSocket })
+  const phone = new UserAgent({
+    uri: uri('sip:alice@example.org'),
+    transportConstructor: Web.Transport,
+    transportOptions: { server },
+    sessionDescriptionHandlerFactory: sessions,
+    logBuiltinEnabled: false,
+    delegate: { onInvite },
+  })
+  await phone.start()
+  t.teardown(() => phone.stop())
+  return phone
+}
+
 async function story(t: Test, protocol: 'ws' | 'wss'): Promise<void> {
   const edge = await createEdge({
     listeners: [
@@ -62,18 +148,8 @@ async function story(t: Test, protocol: 'ws' | 'wss'): Promise<void> {
   // A registrar repeats the contact (RFC 3261 §10.3 step 8).
   robot.headers = (method, text) => (method === 'REGISTER' ? `${/Contact: .*\r\n/.exec(text)?.[0] ?? ''}` : '')
   const port = edge.listeners.find(l => l.protocol === protocol)?.port ?? 0
-  Object.assign(globalThis, { WebSocket: BrowserSocket })
   let called: ((invitation: Invitation) => void) | undefined
-  const phone = new UserAgent({
-    uri: uri('sip:alice@example.org'),
-    transportConstructor: Web.Transport,
-    transportOptions: { server: `${protocol}://127.0.0.1:${port}` },
-    sessionDescriptionHandlerFactory: sessions,
-    logBuiltinEnabled: false,
-    delegate: { onInvite: invitation => called?.(invitation) },
-  })
-  await phone.start()
-  t.teardown(() => phone.stop())
+  const phone = await openPhone(t, `${protocol}://127.0.0.1:${port}`, invitation => called?.(invitation))
 
   const registerer = new Registerer(phone)
   await registerer.register()
