@@ -10,7 +10,7 @@ import { projectOf } from '../http/project-context.ts'
 import { isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
 import { refusalOf } from '../http/send.ts'
 import type { HttpServices } from '../http/services.ts'
-import { type Doors, entering, refuseUpgrade } from '../http/upgrade.ts'
+import { type Doors, entering, refuseUpgrade, targetOf } from '../http/upgrade.ts'
 import { seesAlerts } from '../v1/alert-present.ts'
 import { presentCall } from '../v1/call-present.ts'
 import { seenTrunks } from '../v1/seen-trunks.ts'
@@ -85,7 +85,6 @@ class Hub implements EventsHub {
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const { log } = this.#services
-    socket.on('error', () => socket.destroy())
     this.#admit(request)
       .catch(error => refusalOf(error, this.#services, { request_id: newId.request() }))
       .then(admitted => {
@@ -112,9 +111,9 @@ class Hub implements EventsHub {
   }
 
   async #admit(request: IncomingMessage): Promise<Omit<Client, 'socket'> | Refusal> {
-    const url = new URL(request.url ?? '/', 'http://strowger')
-    const path = Object.hasOwn(this.#paths, url.pathname) ? this.#paths[url.pathname] : undefined
-    if (!path) return notFound('this path')
+    const url = targetOf(request)
+    const path = url && Object.hasOwn(this.#paths, url.pathname) ? this.#paths[url.pathname] : undefined
+    if (!url || !path) return notFound('this path')
     const caller = await entering(this.#services, path, request)
     if (isRefusal(caller)) return caller
     const refused = refusedFor(caller)

@@ -15,10 +15,13 @@ import type { KeyPair } from '../../core/runtime/certificate.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { TlsChallenges } from '../acme/challenges.ts'
 import { meeting } from './address.ts'
+import { sendLast } from './last-answer.ts'
 import { PROBLEM_TYPE } from './problem.ts'
 import { notFound, refuse } from './reply.ts'
 import { refusalOf, sendRefusal } from './send.ts'
 import type { Services } from './services.ts'
+import { socketsOfSources } from './sources.ts'
+import { refuseUpgrade } from './upgrade.ts'
 
 type Handler = (ctx: Koa.ParameterizedContext) => Promise<void> | void
 
@@ -47,6 +50,8 @@ export interface Listening {
   readonly port: number
   readonly secure?: { readonly host: string; readonly port: number; readonly tls: KeyPair } | null
   readonly patience?: HttpPatience | undefined
+  /** How many sockets one address may have. */
+  readonly sockets_of_source?: number | undefined
 }
 
 /** How long a client may take to send its headers and its request. `look_ms` is the interval of the check. */
@@ -64,6 +69,8 @@ const IDLE_MS = 75_000
 const PATIENCE: HttpPatience = { headers_ms: 30_000, request_ms: 60_000, look_ms: 2000 }
 const MAX_HEADER_BYTES = 32 * 1024
 const MAX_SOCKETS = 5000
+/** One source leaves room for the others. */
+const MAX_SOCKETS_OF_SOURCE = 2000
 
 /** Serves `mounts` on a plain port and, where wanted, over TLS. Rejects with the error of a port that is taken. */
 export async function serveHttp(mounts: Mounts, services: Services, listening: Listening): Promise<HttpServer> {
@@ -82,13 +89,22 @@ export async function serveHttp(mounts: Mounts, services: Services, listening: L
     meet(request)
     void serve(request, response)
   }
+  const most = listening.sockets_of_source ?? MAX_SOCKETS_OF_SOURCE
+  const admits = socketsOfSources(most, services.settings.trusted_proxies)
   const prepare = <S extends Server | HttpsServer>(server: S): S => {
     server.maxConnections = MAX_SOCKETS
+    before(server, (socket, otherwise) => (admits(socket) ? otherwise() : socket.destroy()))
     const { upgrade } = mounts
     if (upgrade)
       server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-        meet(request)
-        upgrade(request, socket, head)
+        // Node has taken off its own: without a listener, a reset is an exception that nobody catches.
+        socket.on('error', () => socket.destroy())
+        try {
+          meet(request)
+          upgrade(request, socket, head)
+        } catch (error) {
+          refuseUpgrade(socket, refusalOf(error, services, { request_id: newId.request() }), services)
+        }
       })
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error, socket, services))
     return server
@@ -119,7 +135,7 @@ const pairOf = ({ key, cert }: KeyPair) => ({ key, cert, minVersion: 'TLSv1.2' a
 const tlsRules = (pair: KeyPair, handshakeTimeout: number) => ({ ...pairOf(pair), handshakeTimeout })
 
 /** Has `take` see each new connection before the server does. */
-function before(server: HttpsServer, take: (socket: Socket, otherwise: () => void) => void): void {
+function before(server: Server | HttpsServer, take: (socket: Socket, otherwise: () => void) => unknown): void {
   const own = server.listeners('connection') as ((socket: Socket) => void)[]
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) =>
@@ -195,9 +211,11 @@ function refuseBytes(error: NodeJS.ErrnoException, socket: Socket, services: Ser
     code: 'body_malformed',
     request_id,
   })
-  socket.end(
+  sendLast(
+    socket,
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${PROBLEM_TYPE}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
       `X-Request-ID: ${request_id}\r\nConnection: close\r\n\r\n${body}`,
+    services.clock,
   )
 }
 

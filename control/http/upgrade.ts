@@ -4,9 +4,10 @@ import { newId } from '../../core/runtime/ids.ts'
 import { requestClient } from './address.ts'
 import { countBadCredential } from './bad-credentials.ts'
 import type { Caller } from './caller.ts'
+import { sendLast } from './last-answer.ts'
 import { PROBLEM_TYPE, problem } from './problem.ts'
 import { isRefusal, type Refusal, refuse } from './reply.ts'
-import type { HttpServices } from './services.ts'
+import type { HttpServices, Services } from './services.ts'
 
 /** Who may open a WebSocket. */
 
@@ -20,6 +21,12 @@ export type Doors = Readonly<
     }
   >
 >
+
+/** Returns the target of a request for a WebSocket; null when it is no URL, such as `//`. */
+export function targetOf({ url = '/' }: IncomingMessage): URL | null {
+  const base = 'http://strowger'
+  return URL.canParse(url, base) ? new URL(url, base) : null
+}
 
 /** Returns who asks for a WebSocket, or why it is refused. Wrong credentials count against the address. */
 export async function entering(
@@ -45,15 +52,17 @@ function sameOrigin(request: IncomingMessage): boolean {
 }
 
 /** Answers a request for a WebSocket with a problem document, and closes the connection. */
-export function refuseUpgrade(socket: Duplex, refusal: Refusal, { settings }: HttpServices): void {
+export function refuseUpgrade(socket: Duplex, refusal: Refusal, { settings, clock }: Services): void {
   const request_id = newId.request()
   const { body, headers } = problem(refusal, { base_url: settings.base_url, request_id })
   const text = JSON.stringify(body)
   const lines = Object.entries({ ...headers, 'Content-Type': PROBLEM_TYPE, 'X-Request-ID': request_id }).map(
     ([name, value]) => `${name}: ${value}\r\n`,
   )
-  socket.end(
+  sendLast(
+    socket,
     `HTTP/1.1 ${body.status} ${body.title}\r\n${lines.join('')}Content-Length: ${Buffer.byteLength(text)}\r\n` +
       `Connection: close\r\n\r\n${text}`,
+    clock,
   )
 }

@@ -8,7 +8,7 @@ import { projectOf } from '../http/project-context.ts'
 import { isRefusal, notFound, type Refusal } from '../http/reply.ts'
 import { refusalOf } from '../http/send.ts'
 import type { HttpServices } from '../http/services.ts'
-import { type Doors, entering, refuseUpgrade } from '../http/upgrade.ts'
+import { type Doors, entering, refuseUpgrade, targetOf } from '../http/upgrade.ts'
 import { type CallListener, LISTENS } from './listeners.ts'
 
 const CHECK_CREDENTIAL_MS = 60_000
@@ -50,11 +50,10 @@ export function listenerDoors(services: HttpServices, doors: Doors) {
   return {
     /** Handles the request for a WebSocket; false when it is of no listener. */
     upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
-      const { pathname } = new URL(request.url ?? '/', 'http://strowger')
+      const pathname = targetOf(request)?.pathname ?? ''
       const [, prefix = '', id = ''] = /^(.*)\/listeners\/(lsn_[0-9a-f-]{36})$/.exec(pathname) ?? []
       const door = Object.hasOwn(doors, prefix) ? doors[prefix] : undefined
       if (id === '' || (prefix !== '' && !door)) return false
-      socket.on('error', () => socket.destroy())
       Promise.resolve(door ? ear(request, id, door) : source(request, id))
         .catch(error => refusalOf(error, services, { request_id: newId.request() }))
         .then(listener => {
