@@ -125,6 +125,7 @@ export class Relay {
         this.#speech(event.edge, event.quiet_ms)
         return true
       case 'feed_cut':
+        this.#unreported = false
         this.#interrupted(this.#speaker.onCut(event.mark, event.played_ms))
         return true
       default:
@@ -204,10 +205,12 @@ export class Relay {
         break
       case 'resumed':
         this.#turns.voiced()
-        this.#interruptBy('speech')
+        if (this.#interruptBy('speech')) this.#unreported = false
         break
       case 'paused':
         this.#turns.paused(quiet_ms)
+        // The agent may have come to the end of what could not be interrupted.
+        if (this.#speaker.yieldsTo('speech')) this.#unreported = false
         break
       case 'ended':
         this.#turns.silent()

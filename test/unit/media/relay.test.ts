@@ -227,6 +227,20 @@ t.test(
   },
 )
 
+t.test('what the caller says across the end of a greeting that may not be interrupted is reported', async t => {
+  const late_engine = await engineAfterSpeech(t, { now: 'hello there' })
+  const other = await startTestWorker({ stt: { engine: 'url', url: late_engine.url } })
+  t.teardown(() => other.stop())
+  const app = await relayApp(t)
+  const { peer, leg_id } = await line(other)
+  await start(leg_id, app.url, { greeting: 'Welcome to the bank.', greeting_interruptible: 'none' }, other)
+  await peer.sounds()
+  await peer.send(tone(300, 30_000), () => still(peer, 50))
+  const over = () => app.of('prompt').some(({ last }) => last)
+  await peer.send(quiet(5000), over)
+  t.match(await app.told('prompt', ({ last }) => last), { voicePrompt: 'hello there' })
+})
+
 t.test('sounds, keys and languages of the application; bad messages are answered, and the session goes on', async t => {
   const app = await relayApp(t)
   const web = await webServer(t, { '/900.wav': { type: 'audio/wav', body: wavBytes(8000, tone(900, 600)) } })
