@@ -27,7 +27,7 @@ export interface NativeEngine {
   hearKey(stream: number, digit: string): void
   play(stream: number, play: PlayOptions): void
   stopPlay(stream: number, playId: string): void
-  feed(stream: number, samples: Int16Array, rateHz: number, yields: boolean): number
+  feed(stream: number, samples: Int16Array, rateHz: number, yields: boolean): void
   announce(stream: number, samples: Int16Array, rateHz: number): void
   feedMark(stream: number, name: string): void
   feedClear(stream: number): void

@@ -91,13 +91,13 @@ export class Stream {
 
   /**
    * Appends PCM to the live feed of this stream (media streams from a WebSocket). While the feed holds audio, the feed
-   * replaces the bridge. It holds up to 10 minutes. Returns the number of samples taken, which is lower when the feed
-   * is full. `yields`: the voice of a peer whose speech is watched clears the feed while these samples play.
+   * replaces the bridge. It drops what comes while it holds more than 40 minutes, or 60,000 pieces and marks. `yields`:
+   * the voice of a peer whose speech is watched clears the feed while these samples play.
    */
-  feed(samples: Int16Array, rate_hz: SampleRate, yields = false): number {
+  feed(samples: Int16Array, rate_hz: SampleRate, yields = false): void {
     checkPcm(samples)
     checkRate(rate_hz)
-    return this.#engine.feed(this.id, samples, rate_hz, yields)
+    this.#engine.feed(this.id, samples, rate_hz, yields)
   }
 
   /** Sends PCM to this stream before all else: a play waits meanwhile and then goes on, and a bridge is replaced. */

@@ -1,4 +1,5 @@
 import type { WebSocket } from 'ws'
+import type { Clock } from '../../core/runtime/clock.ts'
 import type { EngineEvent, Stream } from '../../native/index.ts'
 import { fromUlaw, toUlaw } from '../files/pcm.ts'
 import type { EventFields, MethodParams } from '../protocol/schema.ts'
@@ -15,6 +16,7 @@ type Ended = EventFields<'fork.ended'>
 interface ForkOptions {
   readonly request: ForkRequest
   readonly stream: Stream
+  readonly clock: Clock
   readonly tap_prefix: string
   readonly connect: ConnectWebSocket
   readonly started: () => void
@@ -29,8 +31,11 @@ const RATE_HZ = 8000
 /** Five seconds of 20 ms frames on both tracks. Beyond that, the oldest frames are dropped. */
 const MAX_QUEUED = 2 * (5000 / CHUNK_MS)
 const MAX_UNSENT_BYTES = 16 * 1024
+/** How far ahead of its playing the server may send audio. */
+const MAX_AHEAD_MS = 600_000
 const CODES = { url_refused: 31_902, timeout: 31_901, refused: 31_902, tls: 31_910, handshake: 31_920 } as const
 const BACKLOG = 31_930
+const DISCARDED = 31_931
 const FRAME_NOT_JSON = 31_950
 const FRAME_UNKNOWN = 31_951
 
@@ -44,6 +49,8 @@ export class MediaStream {
   readonly #mark_prefix: string
   #socket: WebSocket | null = null
   #sequence = 1
+  /** When the server's audio so far will have been played, by the monotonic clock. */
+  #played_ms = 0
   #over = false
 
   constructor(options: ForkOptions) {
@@ -163,16 +170,27 @@ export class MediaStream {
     else if (frame['event'] === 'media' && typeof media?.payload === 'string') this.#play(media.payload)
     else if (frame['event'] === 'mark' && typeof mark?.name === 'string')
       stream.feedMark(`${this.#mark_prefix}${mark.name.slice(0, 200)}`)
-    else if (frame['event'] === 'clear') stream.feedClear()
+    else if (frame['event'] === 'clear') this.#clear()
     else this.#warn(FRAME_UNKNOWN, `the server sent an unknown event ${String(frame['event']).slice(0, 60)}`)
   }
 
   #play(payload: string): void {
     const samples = fromUlaw(Buffer.from(payload, 'base64'))
     if (samples.length === 0) return
-    const taken = this.#options.stream.feed(samples, RATE_HZ)
-    if (taken < samples.length)
-      this.#warn(FRAME_UNKNOWN, 'the server sent more audio than is held: the rest is dropped')
+    const { stream, clock } = this.#options
+    const now_ms = clock.monotonic_ms()
+    const from_ms = Math.max(now_ms, this.#played_ms)
+    if (from_ms - now_ms >= MAX_AHEAD_MS) {
+      this.#warn(DISCARDED, 'the server sent more than ten minutes of audio ahead: the rest is dropped')
+      return
+    }
+    this.#played_ms = from_ms + (samples.length * 1000) / RATE_HZ
+    stream.feed(samples, RATE_HZ)
+  }
+
+  #clear(): void {
+    this.#played_ms = 0
+    this.#options.stream.feedClear()
   }
 
   #head(): { sequenceNumber: string } {

@@ -109,7 +109,9 @@ export class Relay {
     if (this.#over) return
     const { keys, report } = this.#options.request
     const heard = this.#interruptBy('dtmf') || includes(report, 'dtmf')
-    if (keys && heard) this.#send('dtmf', { digit })
+    if (!keys || !heard) return
+    this.#send('dtmf', { digit })
+    this.#answerable()
   }
 
   /** Handles an event of the data plane. Returns true when it belongs to this session. */
@@ -123,6 +125,7 @@ export class Relay {
         this.#speech(event.edge, event.quiet_ms)
         return true
       case 'feed_cut':
+        this.#unreported = false
         this.#interrupted(this.#speaker.onCut(event.mark, event.played_ms))
         return true
       default:
@@ -202,10 +205,12 @@ export class Relay {
         break
       case 'resumed':
         this.#turns.voiced()
-        this.#interruptBy('speech')
+        if (this.#interruptBy('speech')) this.#unreported = false
         break
       case 'paused':
         this.#turns.paused(quiet_ms)
+        // The agent may have come to the end of what could not be interrupted.
+        if (this.#speaker.yieldsTo('speech')) this.#unreported = false
         break
       case 'ended':
         this.#turns.silent()
@@ -217,11 +222,10 @@ export class Relay {
     if (final) this.#faults = 0
     const unreported = this.#unreported
     if (final) this.#unreported = false
-    if (text === '' || unreported) return
-    if (final) {
-      this.#dropping = false
-      this.#turns.prompted()
-    }
+    if (unreported) return
+    if (final) this.#answerable()
+    if (text === '') return
+    if (final) this.#turns.prompted()
     this.#send('prompt', { voicePrompt: text, lang: language ?? this.#language.transcription, last: final })
   }
 
@@ -230,6 +234,11 @@ export class Relay {
     if (!this.#speaker.yieldsTo(input)) return false
     this.#interrupted(this.#speaker.cut())
     return true
+  }
+
+  /** What the application says from now on answers the caller: it need not end a turn that was cut. */
+  #answerable(): void {
+    if (this.#dropping) this.#dropping = this.#turn_is_open = false
   }
 
   #interrupted(heard: HeardTurn | null): void {

@@ -199,8 +199,7 @@ export class Speaker {
     this.#fed.set(id, { saying, ready_ms: clock.monotonic_ms(), duration_ms, began_ms: null })
     mark('began')
     for (const { samples, rate_hz } of pieces)
-      if (stream.feed(samples, rate_hz as SampleRate, includes(saying.interruptible, 'speech')) < samples.length)
-        this.#options.failed('more sound than is held: the rest is dropped')
+      stream.feed(samples, rate_hz as SampleRate, includes(saying.interruptible, 'speech'))
     mark('over')
     if (saying.loop !== 1) this.#waiting.unshift({ ...saying, loop: saying.loop === 0 ? 0 : saying.loop - 1 })
   }

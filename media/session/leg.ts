@@ -237,6 +237,7 @@ export class MediaLeg {
     const fork = new MediaStream({
       request,
       stream: this.stream,
+      clock: this.#options.clock,
       tap_prefix: this.#options.nativeId(),
       connect: connect ?? this.#options.connectWebSocket,
       started: () => {

@@ -265,6 +265,26 @@ void pieces() {
   }
 }
 
+/** Whoever fills a feed may be faster than it plays. */
+void full_feeds() {
+  Feed feed;
+  const auto minute = std::make_shared<const std::vector<int16_t>>(60 * 8000, int16_t{1000});
+  for (int i = 0; i < 100; ++i) feed.add(minute, 8000, false);
+  std::vector<std::string> passed;
+  size_t played = 0;
+  for (int16_t pcm[160]; !feed.empty(); played += 160) feed.pull(pcm, 160, 8000, passed);
+  check::equal(played / minute->size(), size_t{41}, "a full feed drops sound, but for one longest file after another");
+
+  for (int i = 0; i < 100'000; ++i) {
+    feed.add(std::make_shared<const std::vector<int16_t>>(1, int16_t{1000}), 8000, false);
+    feed.mark("m");
+  }
+  feed.clear(passed);
+  check::equal(passed.size(), size_t{30'000}, "a full feed drops tiny pieces and marks");
+  feed.add(minute, 8000, false);
+  check::ok(!feed.empty(), "a feed that was cleared takes sound again");
+}
+
 }  // namespace
 
 void decode_tests() {
@@ -275,4 +295,5 @@ void decode_tests() {
   hearing();
   tones();
   pieces();
+  full_feeds();
 }

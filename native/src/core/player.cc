@@ -84,8 +84,13 @@ int Player::pull(int16_t* out, int samples, int rate_hz) {
 }
 
 void Feed::add(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, bool yields) {
+  if (chunks_.size() >= kMaxChunks || held_ > kMaxSeconds * static_cast<size_t>(rate_hz)) return;
   held_ += samples->size();
   chunks_.push_back({std::move(samples), rate_hz, 0, {}, yields});
+}
+
+void Feed::mark(std::string name) {
+  if (chunks_.size() < kMaxChunks) chunks_.push_back({nullptr, 0, 0, std::move(name), false});
 }
 
 void Feed::take_due_marks(std::vector<std::string>& passed) {

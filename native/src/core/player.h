@@ -48,13 +48,16 @@ class Player {
   uint64_t played_us_ = 0;
 };
 
-/** Plays PCM while more of it arrives. */
+/** Plays PCM while more of it arrives. A full feed drops what is added: whoever fills it may be faster than it plays. */
 class Feed {
  public:
+  /** The sound of the longest file, after which one more is taken, and the pieces and marks of ten minutes. */
+  static constexpr size_t kMaxSeconds = 2400, kMaxChunks = 60'000;
+
   bool empty() const { return held_ == 0 && fifo_.empty(); }
   /** `yields`: the peer's voice may stop the feed while this plays. */
   void add(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, bool yields);
-  void mark(std::string name) { chunks_.push_back({nullptr, 0, 0, std::move(name), false}); }
+  void mark(std::string name);
   /** Writes `samples` samples; silence replaces missing PCM. Appends to `passed` the marks that playing has reached. */
   void pull(int16_t* out, int samples, int rate_hz, std::vector<std::string>& passed);
   void clear(std::vector<std::string>& passed);

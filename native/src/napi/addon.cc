@@ -157,12 +157,11 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
   void stop_play(const Napi::CallbackInfo& i) {
     core(i.Env()).with(id_of(i), [id = i[1].ToString().Utf8Value()](Stream& s, uint64_t) { s.stop_play(id); });
   }
-  Napi::Value feed(const Napi::CallbackInfo& i) {
+  void feed(const Napi::CallbackInfo& i) {
     auto pcm = samples(i[1]);
     const int rate = i[2].ToNumber().Int32Value();
     const bool yields = i[3].ToBoolean();
     core(i.Env()).with(id_of(i), [=](Stream& s, uint64_t now) { s.feed(pcm, rate, yields, now); });
-    return Napi::Number::New(i.Env(), static_cast<double>(pcm->size()));
   }
   void announce(const Napi::CallbackInfo& i) {
     auto pcm = samples(i[1]);

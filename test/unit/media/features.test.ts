@@ -286,6 +286,27 @@ t.test(
   },
 )
 
+t.test('what a server sends more than ten minutes ahead is dropped with a warning, until it clears', async t => {
+  const server = await socketServer(t)
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(await w.session(), peer)
+  await fork(leg_id, server.url, { bidirectional: true })
+  await server.until(() => server.frames.some(({ event }) => event === 'start'))
+  const media = (samples: Int16Array) => {
+    const payload = Buffer.from(Uint8Array.from(samples, compressUlaw)).toString('base64')
+    return { event: 'media', streamSid: 'MZ1', media: { payload } }
+  }
+  const half_minute = media(tone(800, 30_000))
+  for (let sent = 0; sent < 24; sent++) server.send(half_minute)
+  const warnings = () => w.events('fork.warning').filter(event => event.leg_id === leg_id)
+  await w.event('fork.warning', event => event.leg_id === leg_id)
+  await peer.hears(800)
+  server.send({ event: 'clear', streamSid: 'MZ1' })
+  server.send(media(tone(1200, 5000)))
+  await peer.hears(1200)
+  t.match(warnings(), [{ code: 31_931 }], 'once')
+})
+
 t.test('a media stream that cannot connect reports the error code', async t => {
   const peer = await w.peer()
   const { leg_id } = await w.answeredLeg(await w.session(), peer)

@@ -1,8 +1,8 @@
 import type { MethodParams } from '../../../media/protocol/schema.ts'
 import { tone, wavBytes } from '../../support/audio.ts'
-import t from '../../support/harness/index.ts'
+import t, { type Test } from '../../support/harness/index.ts'
 import { reasonOf, startTestWorker } from '../../support/media-worker.ts'
-import { recognizerServer } from '../../support/recognizer.ts'
+import { endsSilent, recognizerServer, socketServer } from '../../support/recognizer.ts'
 import { relayApp } from '../../support/relay-app.ts'
 import { PATIENCE_MS, until } from '../../support/wait.ts'
 import { webServer } from '../../support/web.ts'
@@ -17,7 +17,12 @@ t.teardown(() => w.stop())
 const { client } = w
 
 let sessions = 0
-const start = async (leg_id: string, url: string, over: Partial<MethodParams<'relay.start'>> = {}) => {
+const start = async (
+  leg_id: string,
+  url: string,
+  over: Partial<MethodParams<'relay.start'>> = {},
+  { client } = w,
+): Promise<string> => {
   const relay_id = over.relay_id ?? `VX${++sessions}`
   await client.request('relay.start', {
     leg_id,
@@ -46,16 +51,36 @@ const start = async (leg_id: string, url: string, over: Partial<MethodParams<'re
   })
   return relay_id
 }
-const line = async () => {
-  const peer = await w.peer()
-  const { leg_id } = await w.answeredLeg(await w.session(), peer)
+const line = async (at = w) => {
+  const peer = await at.peer()
+  const { leg_id } = await at.answeredLeg(await at.session(), peer)
   return { peer, leg_id }
 }
 type Peer = Awaited<ReturnType<typeof w.peer>>
 /** The caller speaks until the platform has understood: how much of a tone it gets depends on the machine. */
 const speaks = (peer: Peer, understood: () => boolean) => peer.send(tone(300, 30_000), understood)
 const quiet = (ms: number) => new Int16Array(ms * 8)
+const sounds = ({ payload }: { payload: Buffer }) => payload.some(byte => (byte & 0x7f) < 0x50)
+/** Whether the latest packets of the agent are silent. Packets from before may still wait in the peer's socket. */
+const still = ({ received }: Peer, packets = 20) => received.length > packets && !received.slice(-packets).some(sounds)
 const LONG = 'This is a rather long sentence that the agent says to the caller, and it goes on for quite a while.'
+/** Starts an engine that hears sound as `words.now`, after 300 ms of silence. `told` has what it said. */
+const engineAfterSpeech = async (t: Test, words: { readonly now: string }) => {
+  const told: string[] = []
+  const heard = new WeakMap<object, number>()
+  const { url } = await socketServer(t, (frame, socket, frames) => {
+    if (frame.event !== 'media') return
+    const before = heard.get(socket) ?? 0
+    if (before < 2 || !endsSilent(frames, 15)) {
+      heard.set(socket, endsSilent(frames, 1) ? before : before + 1)
+      return
+    }
+    heard.set(socket, 0)
+    told.push(words.now)
+    socket.send(JSON.stringify({ event: 'transcript', track: 'inbound', transcript: words.now, final: true }))
+  })
+  return { url, told }
+}
 
 t.test('a relay application gets the call’s facts and the caller’s words, and its answer is spoken', async t => {
   const app = await relayApp(t)
@@ -128,11 +153,8 @@ t.test('the caller’s voice stops the agent, and the application learns what wa
   t.match(utteranceUntilInterrupt, /^First words\. This is/)
   t.ok(utteranceUntilInterrupt.length < whole.trim().length, 'only what was heard')
   t.ok(durationUntilInterruptMs > 1000, `${durationUntilInterruptMs} ms`)
-  const sounds = ({ payload }: { payload: Buffer }) => payload.some(byte => (byte & 0x7f) < 0x50)
   const lastSound = () => peer.received.findLast(sounds)?.at_ms ?? 0
-  // Packets that were sent before the interruption may still wait in the peer's socket.
-  const still = () => peer.received.length > 20 && !peer.received.slice(-20).some(sounds)
-  await peer.until(still, PATIENCE_MS, 'silence')
+  await peer.until(() => still(peer), PATIENCE_MS, 'silence')
   const stopped_ms = lastSound()
 
   app.send({ type: 'text', token: 'This belongs to the turn that was cut. ' })
@@ -166,6 +188,57 @@ t.test('a greeting that may not be interrupted goes on, and keys are reported as
   await other.peer.sendKey('8')
   t.match(await second.told('interrupt'), { utteranceUntilInterrupt: /^(This|$)/ })
   t.strictSame(second.of('dtmf'), [], 'without dtmfDetection, keys only interrupt')
+})
+
+t.test(
+  'after a key or a cough has cut an open turn, the next answer is heard, whether the app sent last or not',
+  async t => {
+    const words = { now: '' }
+    const quiet_engine = await engineAfterSpeech(t, words)
+    const other = await startTestWorker({ stt: { engine: 'url', url: quiet_engine.url } })
+    t.teardown(() => other.stop())
+    const app = await relayApp(t)
+    const { peer, leg_id } = await line(other)
+    await start(leg_id, app.url, { keys: true }, other)
+    await app.told('setup')
+    const cut = async (how: () => Promise<void>, count: number) => {
+      app.send({ type: 'text', token: `${LONG} `.repeat(4), last: false })
+      await peer.sounds()
+      await how()
+      await until('the turn is cut', () => app.of('interrupt').length === count)
+      await peer.until(() => still(peer), PATIENCE_MS, 'silence')
+    }
+    const answers = async (token: string) => {
+      const from = peer.received.length
+      app.send({ type: 'text', token, last: true })
+      await peer.sounds(from)
+      await peer.until(() => still(peer, 50), PATIENCE_MS, 'the end of the answer')
+    }
+    await cut(() => peer.sendKey('1'), 1)
+    await app.told('dtmf')
+    await answers('You pressed one.')
+
+    const coughs = quiet_engine.told.length
+    await cut(() => speaks(peer, () => app.of('interrupt').length === 2), 2)
+    await peer.send(quiet(30_000), () => quiet_engine.told.length > coughs)
+    await peer.send(quiet(200))
+    await answers('Are you still there?')
+    t.strictSame(app.of('prompt'), [], 'a cough is no prompt')
+  },
+)
+
+t.test('what the caller says across the end of a greeting that may not be interrupted is reported', async t => {
+  const late_engine = await engineAfterSpeech(t, { now: 'hello there' })
+  const other = await startTestWorker({ stt: { engine: 'url', url: late_engine.url } })
+  t.teardown(() => other.stop())
+  const app = await relayApp(t)
+  const { peer, leg_id } = await line(other)
+  await start(leg_id, app.url, { greeting: 'Welcome to the bank.', greeting_interruptible: 'none' }, other)
+  await peer.sounds()
+  await peer.send(tone(300, 30_000), () => still(peer, 50))
+  const over = () => app.of('prompt').some(({ last }) => last)
+  await peer.send(quiet(5000), over)
+  t.match(await app.told('prompt', ({ last }) => last), { voicePrompt: 'hello there' })
 })
 
 t.test('sounds, keys and languages of the application; bad messages are answered, and the session goes on', async t => {
