@@ -20,7 +20,7 @@ import {
 import type { State } from '../../core/state/index.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
 import type { DigestAuthenticator } from './digest.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { DigestCredential, Snapshot } from './snapshot.ts'
 
 /**
  * Registrations (RFC 3261 §10). A digest user's contact is an additional target of its trunk until it expires. A
@@ -81,6 +81,8 @@ interface Owner {
   readonly credential_id: string
   /** The user's trunk; empty for a client. */
   readonly trunk_id: string
+  /** The key that made the client's token; empty for a digest user. */
+  readonly key_id: string
   /** The epoch ms at which the client's token expires; infinite for a digest user. */
   readonly until_ms: number
 }
@@ -102,6 +104,10 @@ export class Registrar {
   #changes_ms = 0
   #all_ms = 0
   #again: Timer | null = null
+  #credentials: { readonly of: Snapshot | null; readonly by_id: ReadonlyMap<string, DigestCredential> } = {
+    of: null,
+    by_id: new Map(),
+  }
 
   constructor(options: RegistrarOptions) {
     this.#options = options
@@ -195,13 +201,26 @@ export class Registrar {
 
   /** Returns the live contacts of the trunk's users, the latest registration first. */
   contacts(trunk_id: string): Contact[] {
-    return this.#latestFirst(row => row.trunk_id === trunk_id)
+    const now_ms = this.#options.clock.now()
+    return this.#latestFirst(row => row.trunk_id === trunk_id && this.#isValid(row, now_ms))
+  }
+
+  /** Whoever knew a revoked password, or one past its overlap, gets no calls by what it registered before. */
+  #isValid({ credential_id }: RegistrationRow, now_ms: number): boolean {
+    const of = this.#options.snapshot()
+    if (this.#credentials.of !== of)
+      this.#credentials = { of, by_id: new Map([...of.credentials.values()].flat().map(known => [known.id, known])) }
+    const known = this.#credentials.by_id.get(credential_id)
+    return known !== undefined && (known.valid_until_ms === null || known.valid_until_ms > now_ms)
   }
 
   /** Returns the live contacts of a client, the latest registration first. */
   clientContacts(project_id: string, client: string): Contact[] {
+    const account = this.#options.snapshot().accounts.get(project_id)
+    if (!account?.active) return []
     const key = clientKey(project_id, client)
-    return this.#latestFirst(row => row.credential_id === key)
+    const made = ['', account.key_id]
+    return this.#latestFirst(row => row.credential_id === key && made.includes(row.key_id))
   }
 
   /** A telephone that was restarted at another port left a contact behind, which it no longer registers. */
@@ -244,11 +263,14 @@ export class Registrar {
       request.respond(403)
       return null
     }
-    return { credential_id: outcome.credential_id, trunk_id: trunk.id, until_ms: Number.POSITIVE_INFINITY }
+    const until_ms = Number.POSITIVE_INFINITY
+    return { credential_id: outcome.credential_id, trunk_id: trunk.id, key_id: '', until_ms }
   }
 
   async #client(request: InboundRequest, project_id: string): Promise<Owner | null> {
-    const { digest, authToken } = this.#options
+    const { digest, authToken, snapshot } = this.#options
+    // Before it waits: the key of the token that is checked.
+    const key_id = snapshot().accounts.get(project_id)?.key_id ?? ''
     const outcome = await digest.checkClient(request, { project_id, auth_token: authToken(project_id) })
     if (outcome.kind === 'challenge') {
       request.respond(401, { challenges: outcome.challenges })
@@ -262,10 +284,11 @@ export class Registrar {
       return null
     }
     const { client, expires_at_seconds } = outcome.token
-    return { credential_id: clientKey(project_id, client), trunk_id: '', until_ms: expires_at_seconds * 1000 }
+    const credential_id = clientKey(project_id, client)
+    return { credential_id, trunk_id: '', key_id, until_ms: expires_at_seconds * 1000 }
   }
 
-  async #register(request: InboundRequest, { credential_id, trunk_id, until_ms }: Owner): Promise<void> {
+  async #register(request: InboundRequest, { credential_id, trunk_id, key_id, until_ms }: Owner): Promise<void> {
     const { state, clock, log } = this.#options
     const header = request.header('contact') ?? request.header('m')
     const default_seconds = readSeconds(request.header('expires')) ?? DEFAULT_SECONDS
@@ -300,6 +323,7 @@ export class Registrar {
         source_port: request.source.port,
         transport: request.source.transport,
         machine_id,
+        key_id,
         user_agent: request.header('user-agent')?.slice(0, 200) ?? null,
         registered_at: iso(now_ms),
         expires_at: iso(Math.min(until_ms, now_ms + Math.min(expires_seconds, MOST_SECONDS) * 1000)),
