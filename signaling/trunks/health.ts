@@ -79,11 +79,14 @@ export class TargetHealth {
     if (reached) evidence.state = 'healthy'
   }
 
-  /** Starts with new or changed targets after a random delay of up to 2 s, and stops with removed ones. */
+  /**
+   * Starts with new or changed targets after a random delay of up to 2 s, and stops with removed ones and those of
+   * suspended projects.
+   */
   apply(snapshot: Snapshot): void {
     const wanted = new Map<string, { target: Target; trunk_enabled: boolean; carrier_id: string | null }>()
     for (const trunk of snapshot.trunks.values())
-      for (const target of trunk.targets)
+      for (const target of snapshot.projects.get(trunk.project_id)?.active ? trunk.targets : [])
         if (target.enabled && trunk.enabled) wanted.set(target.id, { target, trunk_enabled: true, carrier_id: null })
     for (const carrier of snapshot.carriers.values())
       for (const target of carrier.targets)

@@ -19,8 +19,9 @@ import {
 } from '../../core/state/calls/registrations.ts'
 import type { State } from '../../core/state/index.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
+import { ContactRows, keyOf } from './contact-rows.ts'
 import type { DigestAuthenticator } from './digest.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { DigestCredential, Snapshot } from './snapshot.ts'
 
 /**
  * Registrations (RFC 3261 §10). A digest user's contact is an additional target of its trunk until it expires. A
@@ -51,6 +52,10 @@ const DEFAULT_SECONDS = 3600
 const LEAST_SECONDS = 60
 const MOST_SECONDS = 7200
 const MAX_CONTACTS = 10
+/** The most contacts of the clients of a project, or of a trunk. */
+const MAX_TOGETHER = 1000
+/** How often expired contacts are removed from memory. */
+const SWEEP_MS = 60_000
 /** How often the changes of other machines are read, however they are told. */
 const FOLLOW_MS = 5_000
 /** All rows are read at most this often. */
@@ -81,6 +86,8 @@ interface Owner {
   readonly credential_id: string
   /** The user's trunk; empty for a client. */
   readonly trunk_id: string
+  /** The key that made the client's token; empty for a digest user. */
+  readonly key_id: string
   /** The epoch ms at which the client's token expires; infinite for a digest user. */
   readonly until_ms: number
 }
@@ -89,11 +96,8 @@ const clientKey = (project_id: string, client: string): string => `client:${proj
 
 export class Registrar {
   readonly #options: RegistrarOptions
-  /**
-   * Keyed by credential and contact. The database is written first, so that other nodes and a successor of this one
-   * have them too.
-   */
-  readonly #rows = new Map<string, RegistrationRow>()
+  /** The database is written first, so that other nodes and a successor of this one have them too. */
+  readonly #rows = new ContactRows()
   /** The devices of the contacts that this process registered. */
   readonly #devices = new WeakMap<RegistrationRow, string>()
   readonly #following: Sleeper | null
@@ -101,7 +105,12 @@ export class Registrar {
   /** When the changes of others were last read, on the wall clock, and all rows, on the monotonic one. */
   #changes_ms = 0
   #all_ms = 0
+  #swept_ms = 0
   #again: Timer | null = null
+  #credentials: { readonly of: Snapshot | null; readonly by_id: ReadonlyMap<string, DigestCredential> } = {
+    of: null,
+    by_id: new Map(),
+  }
 
   constructor(options: RegistrarOptions) {
     this.#options = options
@@ -131,7 +140,7 @@ export class Registrar {
   /** The number of contacts that this machine has registered. */
   get size(): number {
     let own = 0
-    for (const row of this.#rows.values()) if (this.#isOwn(row)) own++
+    for (const row of this.#rows) if (this.#isOwn(row)) own++
     return own
   }
 
@@ -139,10 +148,9 @@ export class Registrar {
   async #follow(): Promise<void> {
     const { state, clock } = this.#options
     const now_ms = clock.now()
-    for (const row of await registrationsSince(state.db, this.#changes_ms - CLOCKS_MS)) this.#rows.set(keyOf(row), row)
+    for (const row of await registrationsSince(state.db, this.#changes_ms - CLOCKS_MS)) this.#rows.set(row)
     this.#changes_ms = now_ms
-    const now = iso(now_ms)
-    for (const [key, { expires_at }] of this.#rows) if (expires_at <= now) this.#rows.delete(key)
+    this.#forgetExpired(iso(now_ms))
     if ((await countRegistrations(state.db, now_ms)) === this.#rows.size) return
     const early_ms = ALL_MS - (clock.monotonic_ms() - this.#all_ms)
     if (early_ms <= 0) await this.#readAll(now_ms)
@@ -156,10 +164,11 @@ export class Registrar {
 
   async #readAll(now_ms: number): Promise<void> {
     const rows = await liveRegistrations(this.#options.state.db, now_ms)
-    const found = new Map(rows.map(row => [keyOf(row), row]))
+    const found = new Set(rows.map(keyOf))
     // What this node registers meanwhile may be missing among them.
-    for (const [key, row] of this.#rows) if (!found.has(key) && row.registered_at < iso(now_ms)) this.#rows.delete(key)
-    for (const [key, row] of found) this.#rows.set(key, row)
+    for (const row of [...this.#rows])
+      if (!found.has(keyOf(row)) && row.registered_at < iso(now_ms)) this.#rows.delete(row)
+    for (const row of rows.sort(byTime)) this.#rows.set(row)
     this.#changes_ms = now_ms
     this.#all_ms = this.#options.clock.monotonic_ms()
   }
@@ -168,19 +177,33 @@ export class Registrar {
   async #evict(rows: readonly RegistrationRow[]): Promise<void> {
     for (const row of rows) {
       await removeRegistrations(this.#options.state.db, row.credential_id, row.contact)
-      this.#rows.delete(keyOf(row))
+      this.#rows.delete(row)
     }
   }
 
+  #forgetExpired(now: string): void {
+    for (const row of this.#rows) if (row.expires_at <= now) this.#rows.delete(row)
+  }
+
   /** Returns earlier contacts of devices that register now (RFC 5626 §6): a restarted telephone is at a new port. */
-  #replaced(credential_id: string, asked: readonly Asked[]): RegistrationRow[] {
+  #replaced(own: readonly RegistrationRow[], asked: readonly Asked[]): RegistrationRow[] {
     const bound = asked.filter(({ expires_seconds }) => expires_seconds > 0)
     const now = new Set(bound.flatMap(({ instance }) => instance ?? []))
     if (now.size === 0) return []
     const kept = new Set(asked.map(({ uri }) => uri))
-    return [...this.#rows.values()].filter(
-      row => row.credential_id === credential_id && now.has(this.#devices.get(row) ?? '') && !kept.has(row.contact),
-    )
+    return own.filter(row => now.has(this.#devices.get(row) ?? '') && !kept.has(row.contact))
+  }
+
+  /** Names of clients are free, and so are passwords of a trunk: their contacts are limited together, too. */
+  async #makeRoom(owner: Owner, now_ms: number): Promise<void> {
+    if (now_ms - this.#swept_ms >= SWEEP_MS) {
+      this.#swept_ms = now_ms
+      this.#forgetExpired(iso(now_ms))
+    }
+    const own = this.#rows.together(owner).filter(row => row.credential_id === owner.credential_id)
+    await this.#evict(own.sort(byTime).slice(0, Math.max(0, own.length - MAX_CONTACTS)))
+    const all = this.#rows.together(owner)
+    if (all.length > MAX_TOGETHER) await this.#evict(all.sort(byTime).slice(0, all.length - MAX_TOGETHER))
   }
 
   /** The machine that has the flow of the request. */
@@ -195,24 +218,37 @@ export class Registrar {
 
   /** Returns the live contacts of the trunk's users, the latest registration first. */
   contacts(trunk_id: string): Contact[] {
-    return this.#latestFirst(row => row.trunk_id === trunk_id)
+    const now_ms = this.#options.clock.now()
+    return this.#latestFirst({ credential_id: '', trunk_id }, row => this.#isValid(row, now_ms))
+  }
+
+  /** Whoever knew a revoked password, or one past its overlap, gets no calls by what it registered before. */
+  #isValid({ credential_id }: RegistrationRow, now_ms: number): boolean {
+    const of = this.#options.snapshot()
+    if (this.#credentials.of !== of)
+      this.#credentials = { of, by_id: new Map([...of.credentials.values()].flat().map(known => [known.id, known])) }
+    const known = this.#credentials.by_id.get(credential_id)
+    return known !== undefined && (known.valid_until_ms === null || known.valid_until_ms > now_ms)
   }
 
   /** Returns the live contacts of a client, the latest registration first. */
   clientContacts(project_id: string, client: string): Contact[] {
-    const key = clientKey(project_id, client)
-    return this.#latestFirst(row => row.credential_id === key)
+    const account = this.#options.snapshot().accounts.get(project_id)
+    if (!account?.active) return []
+    const of = { credential_id: clientKey(project_id, client), trunk_id: '' }
+    const made = ['', account.key_id]
+    return this.#latestFirst(of, row => row.credential_id === of.credential_id && made.includes(row.key_id))
   }
 
   /** A telephone that was restarted at another port left a contact behind, which it no longer registers. */
-  #latestFirst(matches: (row: RegistrationRow) => boolean): Contact[] {
+  #latestFirst(
+    of: Pick<RegistrationRow, 'credential_id' | 'trunk_id'>,
+    matches: (row: RegistrationRow) => boolean,
+  ): Contact[] {
     const now = iso(this.#options.clock.now())
-    const live: RegistrationRow[] = []
-    for (const [key, row] of this.#rows) {
-      if (row.expires_at <= now) this.#rows.delete(key)
-      else if (matches(row)) live.push(row)
-    }
-    return live
+    return this.#rows
+      .together(of)
+      .filter(row => row.expires_at > now && matches(row))
       .sort(byTime)
       .reverse()
       .map(row => this.#contactOf(row))
@@ -244,11 +280,14 @@ export class Registrar {
       request.respond(403)
       return null
     }
-    return { credential_id: outcome.credential_id, trunk_id: trunk.id, until_ms: Number.POSITIVE_INFINITY }
+    const until_ms = Number.POSITIVE_INFINITY
+    return { credential_id: outcome.credential_id, trunk_id: trunk.id, key_id: '', until_ms }
   }
 
   async #client(request: InboundRequest, project_id: string): Promise<Owner | null> {
-    const { digest, authToken } = this.#options
+    const { digest, authToken, snapshot } = this.#options
+    // Before it waits: the key of the token that is checked.
+    const key_id = snapshot().accounts.get(project_id)?.key_id ?? ''
     const outcome = await digest.checkClient(request, { project_id, auth_token: authToken(project_id) })
     if (outcome.kind === 'challenge') {
       request.respond(401, { challenges: outcome.challenges })
@@ -262,11 +301,14 @@ export class Registrar {
       return null
     }
     const { client, expires_at_seconds } = outcome.token
-    return { credential_id: clientKey(project_id, client), trunk_id: '', until_ms: expires_at_seconds * 1000 }
+    const credential_id = clientKey(project_id, client)
+    return { credential_id, trunk_id: '', key_id, until_ms: expires_at_seconds * 1000 }
   }
 
-  async #register(request: InboundRequest, { credential_id, trunk_id, until_ms }: Owner): Promise<void> {
+  async #register(request: InboundRequest, owner: Owner): Promise<void> {
+    const { credential_id, trunk_id, key_id, until_ms } = owner
     const { state, clock, log } = this.#options
+    const own = () => this.#rows.together(owner).filter(row => row.credential_id === credential_id)
     const header = request.header('contact') ?? request.header('m')
     const default_seconds = readSeconds(request.header('expires')) ?? DEFAULT_SECONDS
     if (header?.trim() === '*') {
@@ -275,7 +317,7 @@ export class Registrar {
         return
       }
       await removeRegistrations(state.db, credential_id, null)
-      for (const [key, row] of this.#rows) if (row.credential_id === credential_id) this.#rows.delete(key)
+      for (const row of own()) this.#rows.delete(row)
     }
     const listed = header === null || header.trim() === '*' ? '' : header
     const asked = readContacts(listed, default_seconds)
@@ -290,7 +332,7 @@ export class Registrar {
     }
     const machine_id = await this.#machineOf(request)
     const now_ms = clock.now()
-    await this.#evict(this.#replaced(credential_id, asked))
+    await this.#evict(this.#replaced(own(), asked))
     for (const { uri, expires_seconds, instance } of asked) {
       const row: RegistrationRow = {
         credential_id,
@@ -300,23 +342,22 @@ export class Registrar {
         source_port: request.source.port,
         transport: request.source.transport,
         machine_id,
+        key_id,
         user_agent: request.header('user-agent')?.slice(0, 200) ?? null,
         registered_at: iso(now_ms),
         expires_at: iso(Math.min(until_ms, now_ms + Math.min(expires_seconds, MOST_SECONDS) * 1000)),
       }
       if (expires_seconds === 0) {
         await removeRegistrations(state.db, credential_id, uri)
-        this.#rows.delete(keyOf(row))
+        this.#rows.delete(row)
       } else {
         await saveRegistration(state.db, row)
-        // The latest stands last.
-        this.#rows.delete(keyOf(row))
-        this.#rows.set(keyOf(row), row)
+        this.#rows.set(row)
         if (instance !== null) this.#devices.set(row, instance)
       }
     }
-    const bound = [...this.#rows.values()].filter(row => row.credential_id === credential_id).sort(byTime)
-    await this.#evict(bound.splice(0, Math.max(0, bound.length - MAX_CONTACTS)))
+    await this.#makeRoom(owner, now_ms)
+    const bound = own().sort(byTime)
     this.#options.others?.ring('registrations')
     const contacts = bound.map(row => {
       const left = Math.max(0, Math.round((Date.parse(row.expires_at) - now_ms) / 1000))
@@ -342,8 +383,6 @@ export class Registrar {
     }
   }
 }
-
-const keyOf = (row: Pick<RegistrationRow, 'credential_id' | 'contact'>): string => `${row.credential_id} ${row.contact}`
 
 /** The earliest registration first. Those of one millisecond keep their order: a row that is saved again moves last. */
 const byTime = (a: RegistrationRow, b: RegistrationRow): number =>

@@ -129,6 +129,8 @@ export interface ProjectConfig {
 interface AccountConfig {
   readonly account_sid: string
   readonly project_id: string
+  /** It changes whenever the auth token does. */
+  readonly key_id: string
   readonly active: boolean
   readonly events: boolean
   readonly auth_token_sealed: string
@@ -306,6 +308,7 @@ const rest = (rows: ConfigurationRows): Rest => ({
       {
         account_sid: row.account_sid,
         project_id: row.project_id,
+        key_id: row.key_id,
         active: row.status === 'active',
         events: row.call_event_history === 'enabled',
         auth_token_sealed: row.auth_token_sealed,

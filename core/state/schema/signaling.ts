@@ -46,6 +46,8 @@ export interface RegistrationTable {
   transport: string
   /** The machine whose edge received the REGISTER; empty in rows of before there were several. */
   machine_id: Generated<string>
+  /** The key of the voice account that made a client's token; empty for a digest user, and in rows of before. */
+  key_id: Generated<string>
   user_agent: string | null
   /** When the row last changed. A removed contact expired then. */
   registered_at: Instant

@@ -66,7 +66,11 @@ t.test(
       peer_addresses: { find: async () => ({ kind: 'found', addresses: [{ proxy: 'sip:192.0.2.7' }] }) as never },
       unseal: sealed => sealed,
     })
-    health.apply({ ...EMPTY_SNAPSHOT, trunks: new Map([[TRUNK.id, TRUNK]]) })
+    health.apply({
+      ...EMPTY_SNAPSHOT,
+      trunks: new Map([[TRUNK.id, TRUNK]]),
+      projects: new Map([['prj_1', { id: 'prj_1', active: true, sandbox: false }]]),
+    })
     /** Sends the next OPTIONS. `address` is empty when the SIP server made the response up. */
     const after = async (status: number, address: string): Promise<string> => {
       answer = { status, source: { address, port: address === '' ? 0 : 5060 } } as typeof answer
@@ -86,3 +90,49 @@ t.test(
     await health.stop()
   },
 )
+
+t.test('a trunk of a suspended project has no target that is asked, until the project is active again', async t => {
+  const state = await openState({ data_dir: t.testdir(), local: true })
+  t.teardown(() => state.close())
+  const due = new Set<() => void>()
+  const after = (_ms: number, run: () => void) => {
+    due.add(run)
+    return { cancel: () => void due.delete(run) }
+  }
+  const asked: string[] = []
+  const request = async ({ uri }: { readonly uri: string }) => {
+    asked.push(uri)
+    return { status: 200, source: { address: '192.0.2.7', port: 5060 } }
+  }
+  const health = new TargetHealth({
+    sip: { connected: true, request } as unknown as SipStack,
+    state,
+    clock: { ...systemClock, after },
+    log: createLog('signaling', { log_level: 'fatal' }),
+    node_id: 'n1',
+    random: () => 0,
+    peer_addresses: { find: async () => ({ kind: 'found', addresses: [{ proxy: 'sip:192.0.2.7' }] }) as never },
+    unseal: sealed => sealed,
+  })
+  const apply = (active: boolean) =>
+    health.apply({
+      ...EMPTY_SNAPSHOT,
+      trunks: new Map([[TRUNK.id, TRUNK]]),
+      projects: new Map([['prj_1', { id: 'prj_1', active, sandbox: false }]]),
+    })
+  const runDue = () => {
+    for (const run of [...due]) {
+      due.delete(run)
+      run()
+    }
+  }
+  apply(true)
+  runDue()
+  await until('the target is asked', () => asked.length === 1 && due.size === 1)
+  apply(false)
+  t.equal(due.size, 0, 'no OPTIONS is planned')
+  apply(true)
+  runDue()
+  await until('it is asked again', () => asked.length === 2)
+  await health.stop()
+})

@@ -1,18 +1,33 @@
 import { EventEmitter } from 'node:events'
 import pino from 'pino'
+import { readAddress } from '../../../../core/domain/sip/address.ts'
 import { systemClock } from '../../../../core/runtime/clock.ts'
 import type { InboundRequest } from '../../../../signaling/drachtio/types.ts'
 import type { DigestAuthenticator } from '../../../../signaling/trunks/digest.ts'
 import { Registrar } from '../../../../signaling/trunks/registrar.ts'
-import { EMPTY_SNAPSHOT, type TrunkConfig } from '../../../../signaling/trunks/snapshot.ts'
+import {
+  type DigestCredential,
+  EMPTY_SNAPSHOT,
+  type Snapshot,
+  type TrunkConfig,
+} from '../../../../signaling/trunks/snapshot.ts'
 import { admissionWorld } from '../../../support/admission-world.ts'
-import t from '../../../support/harness/index.ts'
+import t, { type Test } from '../../../support/harness/index.ts'
 import { until } from '../../../support/wait.ts'
+
+const trunk = { id: 'trk_1', enabled: true, source_validation: 'relaxed' } as TrunkConfig
+const credential = (id: string, valid_until_ms: number | null = null): DigestCredential => ({
+  ...{ id, trunk_id: 'trk_1', realm: 'localhost', username: id, ha1_md5: '', ha1_sha256: '', valid_until_ms },
+})
+const OF_TRUNK: Snapshot = {
+  ...EMPTY_SNAPSHOT,
+  trunks: new Map([['trk_1', trunk]]),
+  credentials: new Map([['cred_1', [credential('cred_1')]]]),
+}
 
 t.test('a Contact with maddr or an invalid URI is refused with 400', async t => {
   const w = await admissionWorld()
   t.teardown(() => w.close())
-  const trunk = { id: 'trk_1', enabled: true, source_validation: 'relaxed' } as TrunkConfig
   const registrar = new Registrar({
     // Authentication has its own tests.
     digest: {
@@ -21,7 +36,7 @@ t.test('a Contact with maddr or an invalid URI is refused with 400', async t => 
     state: w.state,
     clock: systemClock,
     log: pino({ level: 'silent' }),
-    snapshot: () => ({ ...EMPTY_SNAPSHOT, trunks: new Map([['trk_1', trunk]]) }),
+    snapshot: () => OF_TRUNK,
     domain: 'localhost',
     authToken: () => null,
     ...{ machine_id: 'mac_1', others: null },
@@ -93,7 +108,6 @@ t.test('a contact that registers at one machine is called by another, by way of 
     },
     close: async () => undefined,
   }
-  const trunk = { id: 'trk_1', enabled: true, source_validation: 'relaxed' } as TrunkConfig
   const machine = async (machine_id: string) => {
     const registrar = new Registrar({
       digest: {
@@ -107,7 +121,7 @@ t.test('a contact that registers at one machine is called by another, by way of 
         machine_id,
         others,
       },
-      snapshot: () => ({ ...EMPTY_SNAPSHOT, trunks: new Map([['trk_1', trunk]]) }),
+      snapshot: () => OF_TRUNK,
       authToken: () => null,
     })
     await registrar.load()
@@ -161,3 +175,90 @@ t.test('a contact that registers at one machine is called by another, by way of 
   const late = await machine('mac_c')
   t.equal(late.called().length, 1, 'a machine that comes later has read the rows')
 })
+
+/** A registrar whose users need no password: a REGISTER of `user` is of that credential, or of that client. */
+async function openRegistrar(t: Test, snapshot: () => Snapshot) {
+  const w = await admissionWorld()
+  t.teardown(() => w.close())
+  const expires_at_seconds = Math.floor(Date.now() / 1000) + 3600
+  const nameOf = (request: InboundRequest): string => readAddress(request.header('to'))?.user ?? ''
+  const registrar = new Registrar({
+    digest: {
+      check: (request: InboundRequest) => ({
+        ...{ kind: 'authenticated', credential_id: nameOf(request), trunk_id: 'trk_1' },
+      }),
+      checkClient: (request: InboundRequest) => ({
+        kind: 'authenticated',
+        token: { client: nameOf(request), caller: null, expires_at_seconds, allowed: ['in'] },
+      }),
+    } as unknown as DigestAuthenticator,
+    ...{ state: w.state, clock: systemClock, log: pino({ level: 'silent' }), domain: 'localhost' },
+    ...{ snapshot, authToken: () => 'a token', machine_id: 'mac_1', others: null },
+  })
+  const register = async (host: string, user: string, contact = `sip:${user}@192.0.2.7`): Promise<number> => {
+    let code = 0
+    const headers: Record<string, string> = { contact: `<${contact}>`, to: `<sip:${user}@${host}>` }
+    await registrar.handle({
+      ...{ method: 'REGISTER', uri: `sip:${host}`, call_id: '1', headers: {}, body: '' },
+      source: { address: '192.0.2.7', port: 49_152, transport: 'udp' },
+      header: (name: string) => headers[name] ?? null,
+      respond: (status: number) => {
+        code = status
+      },
+    } as unknown as InboundRequest)
+    return code
+  }
+  return { registrar, register, state: w.state }
+}
+
+const account = (key_id: string, active = true): Snapshot['accounts'] =>
+  new Map([['prj_1', { account_sid: 'AC1', project_id: 'prj_1', key_id, active, events: true, auth_token_sealed: '' }]])
+
+t.test('a contact ends with what registered it: a revoked password, or a replaced auth token', async t => {
+  let snapshot: Snapshot = EMPTY_SNAPSHOT
+  const { registrar, register, state } = await openRegistrar(t, () => snapshot)
+  const apply = (credentials: readonly DigestCredential[], accounts: Snapshot['accounts']) => {
+    snapshot = {
+      ...EMPTY_SNAPSHOT,
+      trunks: new Map([['trk_1', trunk]]),
+      credentials: new Map([['desk', credentials]]),
+      accounts,
+    }
+  }
+  const called = () => registrar.contacts('trk_1').map(({ uri }) => uri)
+  const clients = () => registrar.clientContacts('prj_1', 'alice').map(({ uri }) => uri)
+  apply([credential('old'), credential('stolen')], account('vak_1'))
+  for (const user of ['old', 'stolen']) t.equal(await register('localhost', user), 200)
+  t.equal(await register('1.client.localhost', 'alice'), 200)
+  t.same(called(), ['sip:stolen@192.0.2.7', 'sip:old@192.0.2.7'])
+  t.same(clients(), ['sip:alice@192.0.2.7'])
+
+  apply([credential('old', Date.now() + 3_600_000)], account('vak_1'))
+  t.same(called(), ['sip:old@192.0.2.7'], 'a revoked credential gets no calls, and one in its overlap does')
+  apply([credential('old', Date.now() - 1)], account('vak_1', false))
+  t.same([called(), clients()], [[], []], 'nor does one past its overlap, or a client of a closed account')
+  apply([], account('vak_2'))
+  t.same(clients(), [], 'nor a client of the replaced token')
+  t.equal(await register('1.client.localhost', 'alice', 'sip:new@192.0.2.7'), 200)
+  t.same(clients(), ['sip:new@192.0.2.7'], 'a client of the new token does')
+
+  await state.db.updateTable('registration').set({ key_id: '' }).execute()
+  await registrar.load()
+  t.equal(clients().length, 2, 'rows of an earlier release, without a key, last until they expire')
+})
+
+t.test(
+  'the clients of a project have at most 1,000 contacts: the oldest goes, and no other project loses one',
+  async t => {
+    const accounts = new Map([...account('vak_1'), ...[...account('vak_1').values()].map(of => ['prj_2', of] as const)])
+    const { registrar, register, state } = await openRegistrar(t, () => ({ ...EMPTY_SNAPSHOT, accounts }))
+    await register('2.client.localhost', 'bob')
+    for (let n = 0; n <= 1000; n++) await register('1.client.localhost', `name${n}`)
+    t.same(registrar.clientContacts('prj_1', 'name0'), [], 'the oldest is gone')
+    for (const name of ['name1', 'name1000']) t.equal(registrar.clientContacts('prj_1', name).length, 1, name)
+    t.equal(registrar.clientContacts('prj_2', 'bob').length, 1, 'the older one of another project stays')
+    t.equal(registrar.size, 1001)
+    const { length } = await state.db.selectFrom('registration').select('contact').execute()
+    t.equal(length, 1001, 'and so it is in the state')
+  },
+)
