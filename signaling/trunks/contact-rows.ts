@@ -24,13 +24,13 @@ export class ContactRows {
   set(row: RegistrationRow): void {
     const group = this.#groups.get(groupOf(row)) ?? new Map<string, RegistrationRow>()
     this.#groups.set(groupOf(row), group)
-    if (!group.delete(keyOf(row))) this.#size++
-    group.set(keyOf(row), row)
+    if (!group.delete(contactKey(row))) this.#size++
+    group.set(contactKey(row), row)
   }
 
   delete(row: RegistrationRow): void {
     const group = this.#groups.get(groupOf(row))
-    if (!group?.delete(keyOf(row))) return
+    if (!group?.delete(contactKey(row))) return
     this.#size--
     if (group.size === 0) this.#groups.delete(groupOf(row))
   }
@@ -38,7 +38,7 @@ export class ContactRows {
 
 type Owned = Pick<RegistrationRow, 'credential_id' | 'trunk_id'>
 
-export const keyOf = (row: Pick<RegistrationRow, 'credential_id' | 'contact'>): string =>
+export const contactKey = (row: Pick<RegistrationRow, 'credential_id' | 'contact'>): string =>
   `${row.credential_id} ${row.contact}`
 
 /** The trunk, or `client:<project>`. No id of a project has a colon. */

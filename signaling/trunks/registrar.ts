@@ -19,7 +19,7 @@ import {
 } from '../../core/state/calls/registrations.ts'
 import type { State } from '../../core/state/index.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
-import { ContactRows, keyOf } from './contact-rows.ts'
+import { ContactRows, contactKey } from './contact-rows.ts'
 import type { DigestAuthenticator } from './digest.ts'
 import type { DigestCredential, Snapshot } from './snapshot.ts'
 
@@ -164,10 +164,10 @@ export class Registrar {
 
   async #readAll(now_ms: number): Promise<void> {
     const rows = await liveRegistrations(this.#options.state.db, now_ms)
-    const found = new Set(rows.map(keyOf))
+    const found = new Set(rows.map(contactKey))
     // What this node registers meanwhile may be missing among them.
     for (const row of [...this.#rows])
-      if (!found.has(keyOf(row)) && row.registered_at < iso(now_ms)) this.#rows.delete(row)
+      if (!found.has(contactKey(row)) && row.registered_at < iso(now_ms)) this.#rows.delete(row)
     for (const row of rows.sort(byTime)) this.#rows.set(row)
     this.#changes_ms = now_ms
     this.#all_ms = this.#options.clock.monotonic_ms()

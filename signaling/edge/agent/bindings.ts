@@ -52,7 +52,8 @@ export class ContactBindings {
   }
 
   // A browser that lost its WebSocket opens another and registers the same contact again. Its calls go on there, since
-  // nobody can connect to a browser. Contacts of two users may be equal, so what the registrar has verified must be too.
+  // nobody can connect to a browser. Contacts of two users may be equal, so what the registrar has verified must be,
+  // too.
   #replace(key: string, connection: StreamConnection): void {
     if ((connection.protocol !== 'ws' && connection.protocol !== 'wss') || connection.lent) return
     const before = this.#web.get(key)
