@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../core/domain/text/canonical-json.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import type { Trx } from '../../core/state/index.ts'
+import type { Db, Trx } from '../../core/state/index.ts'
 import { findOutcome, storeOutcome } from '../../core/state/people/idempotency.ts'
 import { type Refusal, refuse } from './reply.ts'
 
@@ -48,15 +48,15 @@ interface ReplayableAnswer {
 }
 
 /**
- * Returns the stored outcome of an earlier identical request, if any. It reads inside the write transaction. Write
+ * Returns the stored outcome of an earlier identical request, if any. Read it inside the write transaction, too: write
  * transactions are serialized, so that the second of two concurrent requests finds the outcome of the first.
  */
 export async function earlierOutcome(
-  trx: Trx,
+  db: Db | Trx,
   request: IdempotentRequest,
   now: string,
 ): Promise<ReplayableAnswer | undefined | Refusal> {
-  const stored = await findOutcome(trx, request.scope_hash, now)
+  const stored = await findOutcome(db, request.scope_hash, now)
   if (!stored) return undefined
   if (stored.request_hash !== request.request_hash) return refuse('idempotency_key_reused')
   return stored

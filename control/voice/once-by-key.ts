@@ -1,5 +1,5 @@
 import { iso } from '../../core/runtime/clock.ts'
-import type { Trx } from '../../core/state/index.ts'
+import type { Db, Trx } from '../../core/state/index.ts'
 import {
   earlierOutcome,
   type IdempotentRequest,
@@ -38,7 +38,7 @@ export async function onceByKey<Asked, Body>(
   const { state } = context.services
   const identity = identityOf(context)
   if (isVoiceRefusal(identity)) return identity
-  const earlier = identity && (await state.transaction(trx => storedAnswer<Body>(trx, identity, context.now_ms)))
+  const earlier = identity && (await storedAnswer<Body>(state.db, identity, context.now_ms))
   if (earlier) return earlier
   const asked = await prepare()
   if (isVoiceRefusal(asked)) return asked
@@ -66,11 +66,11 @@ function identityOf({ account, request, form, path }: VoiceContext & { readonly 
 }
 
 async function storedAnswer<Body>(
-  trx: Trx,
+  db: Db | Trx,
   identity: IdempotentRequest,
   now_ms: number,
 ): Promise<Answered<Body> | VoiceRefusal | undefined> {
-  const earlier = await earlierOutcome(trx, identity, iso(now_ms))
+  const earlier = await earlierOutcome(db, identity, iso(now_ms))
   if (isRefusal(earlier)) return forReason(earlier.refused)
   return earlier && { status: 201, body: earlier.body as Body, headers: { 'Idempotent-Replayed': 'true' } }
 }

@@ -101,7 +101,7 @@ export class Queues {
     this.#offer(queue, caller)
   }
 
-  /** Gives a caller to an agent who has none, or lets it wait. */
+  /** Joins a caller to an agent who has no caller yet. Without such an agent, the caller waits. */
   #offer(queue: Queue, caller: Caller): void {
     const agent = queue.agents.find(waiting => waiting.caller === null)
     if (agent) this.#connect(queue, caller, agent)
@@ -304,7 +304,7 @@ export class Queues {
 
   /** A caller whose agent has left before they talked waits on in its place, or gets the next agent. */
   #back(queue: Queue, caller: Caller): void {
-    // A caller who has left took its agent out.
+    // The agent was ended because this caller has left.
     if (!queue.callers.includes(caller)) return
     caller.agent = null
     caller.script.waiting.stop()

@@ -39,6 +39,7 @@ interface Recording {
   readonly callback: RecordingCallback | null
   readonly started_ms: number
   timeline: Timeline
+  /** Not the last pause of the timeline, which tells only the first 1000. */
   paused_by: PausedBy | null
   /** Resolves when the media worker is asked to record. It obeys later requests in their order. */
   readonly started: Promise<void>

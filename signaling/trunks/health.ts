@@ -85,9 +85,11 @@ export class TargetHealth {
    */
   apply(snapshot: Snapshot): void {
     const wanted = new Map<string, { target: Target; trunk_enabled: boolean; carrier_id: string | null }>()
-    for (const trunk of snapshot.trunks.values())
-      for (const target of snapshot.projects.get(trunk.project_id)?.active ? trunk.targets : [])
-        if (target.enabled && trunk.enabled) wanted.set(target.id, { target, trunk_enabled: true, carrier_id: null })
+    for (const trunk of snapshot.trunks.values()) {
+      if (!trunk.enabled || !snapshot.projects.get(trunk.project_id)?.active) continue
+      for (const target of trunk.targets)
+        if (target.enabled) wanted.set(target.id, { target, trunk_enabled: true, carrier_id: null })
+    }
     for (const carrier of snapshot.carriers.values())
       for (const target of carrier.targets)
         if (target.enabled && carrier.enabled && !carrier.sandbox)

@@ -194,13 +194,17 @@ export class Registrar {
     return own.filter(row => now.has(this.#devices.get(row) ?? '') && !kept.has(row.contact))
   }
 
+  #own(owner: Owner): RegistrationRow[] {
+    return this.#rows.together(owner).filter(row => row.credential_id === owner.credential_id)
+  }
+
   /** Names of clients are free, and so are passwords of a trunk: their contacts are limited together, too. */
   async #makeRoom(owner: Owner, now_ms: number): Promise<void> {
     if (now_ms - this.#swept_ms >= SWEEP_MS) {
       this.#swept_ms = now_ms
       this.#forgetExpired(iso(now_ms))
     }
-    const own = this.#rows.together(owner).filter(row => row.credential_id === owner.credential_id)
+    const own = this.#own(owner)
     await this.#evict(own.sort(byTime).slice(0, Math.max(0, own.length - MAX_CONTACTS)))
     const all = this.#rows.together(owner)
     if (all.length > MAX_TOGETHER) await this.#evict(all.sort(byTime).slice(0, all.length - MAX_TOGETHER))
@@ -222,7 +226,7 @@ export class Registrar {
     return this.#latestFirst({ credential_id: '', trunk_id }, row => this.#isValid(row, now_ms))
   }
 
-  /** Whoever knew a revoked password, or one past its overlap, gets no calls by what it registered before. */
+  /** A contact that was registered with a password that is revoked now, or past its overlap, gets no calls. */
   #isValid({ credential_id }: RegistrationRow, now_ms: number): boolean {
     const of = this.#options.snapshot()
     if (this.#credentials.of !== of)
@@ -308,7 +312,6 @@ export class Registrar {
   async #register(request: InboundRequest, owner: Owner): Promise<void> {
     const { credential_id, trunk_id, key_id, until_ms } = owner
     const { state, clock, log } = this.#options
-    const own = () => this.#rows.together(owner).filter(row => row.credential_id === credential_id)
     const header = request.header('contact') ?? request.header('m')
     const default_seconds = readSeconds(request.header('expires')) ?? DEFAULT_SECONDS
     if (header?.trim() === '*') {
@@ -317,7 +320,7 @@ export class Registrar {
         return
       }
       await removeRegistrations(state.db, credential_id, null)
-      for (const row of own()) this.#rows.delete(row)
+      for (const row of this.#own(owner)) this.#rows.delete(row)
     }
     const listed = header === null || header.trim() === '*' ? '' : header
     const asked = readContacts(listed, default_seconds)
@@ -332,7 +335,7 @@ export class Registrar {
     }
     const machine_id = await this.#machineOf(request)
     const now_ms = clock.now()
-    await this.#evict(this.#replaced(own(), asked))
+    await this.#evict(this.#replaced(this.#own(owner), asked))
     for (const { uri, expires_seconds, instance } of asked) {
       const row: RegistrationRow = {
         credential_id,
@@ -357,7 +360,7 @@ export class Registrar {
       }
     }
     await this.#makeRoom(owner, now_ms)
-    const bound = own().sort(byTime)
+    const bound = this.#own(owner).sort(byTime)
     this.#options.others?.ring('registrations')
     const contacts = bound.map(row => {
       const left = Math.max(0, Math.round((Date.parse(row.expires_at) - now_ms) / 1000))

@@ -246,7 +246,7 @@ t.test('verbs that connect several callers', async t => {
       t.same(await place(), placed, 'in its place')
       const second = await callOut(doc(`<Dial timeout="5" action="${url}/kept-agent">${queue}</Dial>`))
       await caller.line.hears(900)
-      // Another agent, who has come later: when its time is over, that of the first one is, too.
+      // This agent comes later with the same timeout. When it gives up, the timeout of the first agent is over as well.
       const idle = await callOut(doc(`<Dial timeout="5" action="${url}/vacant"><Queue>vacant</Queue></Dial>`))
       t.match(await told('/vacant'), { DequeueResult: 'queue-empty' })
       await idle.line.over()

@@ -10,8 +10,8 @@ interface StoredOutcome {
 }
 
 /** Finds the outcome stored for this key, caller and path; undefined when there is none or it has expired. */
-export async function findOutcome(trx: Trx, scope_hash: string, now: string): Promise<StoredOutcome | undefined> {
-  const row = await trx
+export async function findOutcome(db: Db | Trx, scope_hash: string, now: string): Promise<StoredOutcome | undefined> {
+  const row = await db
     .selectFrom('idempotency')
     .selectAll()
     .where('scope_hash', '=', scope_hash)

@@ -16,7 +16,7 @@ constexpr int64_t kToldLateUs = 1'000'000;
 constexpr size_t kMostTones = 16;
 /** INFO_ECHO_MS of core/domain/calls/key-echo.ts. */
 constexpr uint64_t kInfoEchoUs = 2'000'000;
-/** Nobody presses more keys in kInfoEchoUs. A peer may send more. */
+/** A person presses fewer keys in kInfoEchoUs. A peer that sends more does not make us keep them. */
 constexpr size_t kMostPresses = 64;
 /** The reported duration of a key that was detected from its tones. */
 constexpr uint32_t kHeardMs = 50;

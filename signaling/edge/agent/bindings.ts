@@ -34,13 +34,14 @@ export class ContactBindings {
     if (!connection || (request.method !== 'REGISTER' && request.method !== 'SUBSCRIBE')) return
     const general = readSeconds(response.get('expires') ?? request.get('expires')) ?? 3_600
     for (const value of request.list('contact')) {
-      const uri = parseUri(parseNameAddress(value)?.uri ?? '')
+      const contact = parseNameAddress(value)?.uri ?? ''
+      const uri = parseUri(contact)
       if (!uri) continue
       const granted = expiresOf(response, uri)
       const seconds = granted ?? readSeconds(valueParams(value).get('expires')) ?? general
       const key = keyOf(uri)
       const until = this.#clock.monotonic_ms() + seconds * 1000
-      const owned = `${ownerOf(request)} ${parseNameAddress(value)?.uri}`
+      const owned = `${ownerOf(request)} ${contact}`
       if (seconds === 0 && this.#web.get(owned) === connection) this.#web.delete(owned)
       if (seconds === 0) this.#by_contact.delete(key)
       else this.#by_contact.set(key, { connection, until })
@@ -51,9 +52,9 @@ export class ContactBindings {
     }
   }
 
-  // A browser that lost its WebSocket opens another and registers the same contact again. Its calls go on there, since
-  // nobody can connect to a browser. Contacts of two users may be equal, so what the registrar has verified must be,
-  // too.
+  // A browser that lost its WebSocket opens another and registers the same contact again. Its calls go on there: nobody
+  // can connect to a browser. Two users may choose the same contact; the owner that the registrar has verified tells
+  // them apart.
   #replace(key: string, connection: StreamConnection): void {
     if ((connection.protocol !== 'ws' && connection.protocol !== 'wss') || connection.lent) return
     const before = this.#web.get(key)

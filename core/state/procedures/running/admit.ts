@@ -67,8 +67,8 @@ export interface AdmitQueuedInput {
 const DECIDED = 'select ended_at, reason from call where sid = ? and decision_trace is not null'
 
 /**
- * Decides on a call that already has a row. Who gets no answer to the commit asks again (decision 1053): what was taken
- * then is given back first, and a call that was refused stays so.
+ * Decides on a call that already has a row. A node that gets no answer to the commit asks again (decision 1053): the
+ * second decision first gives back what the first one took, and a refused call stays refused.
  */
 export function decideQueuedCall(query: Query, { requests, waits_for, now_ms }: AdmitQueuedInput): Settled {
   const call_sid = requests[0]?.call_sid ?? ''

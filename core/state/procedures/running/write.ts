@@ -109,8 +109,8 @@ function writeStep(query: Query, sid: string, step: CallStep): CallWritten {
   }
 }
 
-// Whoever gets no answer to a commit writes the same steps again (decision 1053): what was written and told, is not so
-// a second time.
+// A writer that gets no answer to its commit writes the same steps again (decision 1053). Nothing is written or told a
+// second time.
 const INSERT_ATTEMPT = `insert into call_attempt (call_sid, sequence, target, transport, carrier_id, started_at)
   select ?, cast(? as integer), ?, ?, ?, ?
   where not exists (select 1 from call_attempt where call_sid = ? and sequence = ?)`

@@ -83,7 +83,7 @@ t.test('a participant whom the media worker refuses learns why', async t => {
   t.match(lost.at(-1), { type: 'conference_left', number: null })
 })
 
-t.test('a coach is heard by the coached participant alone, and by nobody while that one is away', async t => {
+t.test('only the coached participant hears the coach, and nobody does while that participant is away', async t => {
   const rooms = new Rooms(aloneServices())
   const joins: object[] = []
   const [customer, agent, coach] = [script(1), script(2), script(3, null, joins)]

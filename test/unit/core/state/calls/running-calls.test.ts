@@ -118,7 +118,7 @@ t.test('writes a call from its creation to its CDR and numbers its callbacks in 
 })
 
 // The answer to a commit may be lost, and the steps are written again (decision 1053).
-t.test('steps that are written again are told once, and list no attempt twice', async t => {
+t.test('a writer that repeats its steps tells nobody twice and adds no attempt', async t => {
   const { state, project_id } = await open(t)
   const { db } = state
   const kinds = ['call.initiated', 'call.ringing', 'call.answered', 'call.ended']
