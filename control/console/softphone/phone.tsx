@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useAction, useData } from '../lib/data.ts'
 import { duration, words } from '../lib/format.ts'
+import { projectId } from '../lib/session.ts'
 import type { Tone } from '../lib/tone.ts'
 import type { ListOf, PhoneNumber } from '../lib/types.ts'
 import { Badge, Button, Notice, ProblemBox } from '../ui/basics.tsx'
@@ -36,11 +37,15 @@ export function Phone() {
   const action = useAction()
   const { run } = action
   const state = phone.value
+  const project = projectId.value
   useEffect(() => {
     playInto(audio.current)
-    void run(connectPhone)
     return () => playInto(null)
-  }, [run])
+  }, [])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each project has a telephone of its own.
+  useEffect(() => {
+    void run(connectPhone)
+  }, [run, project])
   const [tone, text] = LINE[state.line] ?? ['idle', '']
   const microphone = typeof navigator.mediaDevices?.getUserMedia === 'function'
   return (

@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals'
+import { computed, effect, signal, untracked } from '@preact/signals'
 import {
   type Invitation,
   Inviter,
@@ -11,7 +11,7 @@ import {
 } from 'sip.js'
 import { ask } from '../lib/api.ts'
 import type { ClientToken } from '../lib/api-types.ts'
-import { session as signedIn } from '../lib/session.ts'
+import { projectId, session as signedIn } from '../lib/session.ts'
 
 interface CallState {
   readonly number: string
@@ -78,12 +78,17 @@ function clientNameOf(email: string): string {
   return name === '' ? 'console' : name
 }
 
+/** Whose telephone this is: a member's, in one project. Empty while nobody is signed in. */
+const owner = computed(() => (signedIn.value ? `${signedIn.value.member.email} ${projectId.value}` : ''))
+
 /** Fetches a token, connects and registers, so that calls to `client:<name>` ring here. */
 export async function connectPhone(): Promise<void> {
-  if (agent) return
+  if (agent || owner.peek() === '') return
+  const whose = owner.peek()
   set({ line: 'connecting', problem: '' })
   const identity = clientNameOf(signedIn.value?.member.email ?? '')
   const made = await ask<ClientToken>('POST', '/v1/client-tokens', { body: { identity } })
+  if (owner.peek() !== whose) return
   token = made
   const uri = UserAgent.makeURI(made.sip_uri)
   if (!uri) throw new Error('the address of the telephone is not one')
@@ -136,9 +141,11 @@ export async function connectPhone(): Promise<void> {
       },
     })
   } catch (error) {
+    if (agent !== mine) return
     await disconnectPhone()
     throw error
   }
+  if (agent !== mine) return
   clearTimeout(renewal)
   renewal = setTimeout(() => void renew(), Math.max(30_000, Date.parse(made.expires_at) - Date.now() - RENEW_BEFORE_MS))
 }
@@ -158,10 +165,27 @@ async function disconnectPhone(): Promise<void> {
   const [old, binding] = [agent, registerer]
   agent = null
   registerer = null
+  // The next agent may be connecting before this one has gone.
+  set({ line: 'off' })
   await binding?.unregister().catch(() => undefined)
   await old?.stop().catch(() => undefined)
-  set({ line: 'off' })
 }
+
+/** Ends the call and the registration: they belong to a member or a project that the page has left. */
+function leave(): void {
+  const now = session
+  session = null
+  clearInterval(measuring)
+  void now?.dispose().catch(() => undefined)
+  void disconnectPhone()
+  phone.value = OFF
+  quality.value = null
+}
+
+effect(() => {
+  owner.value
+  untracked(leave)
+})
 
 const targetOf = (number: string): string => {
   const digits = number.replaceAll(/[^\d+*#A-Za-z._-]/g, '')
