@@ -50,12 +50,18 @@ export const quality = signal<Quality | null>(null)
 const RENEW_BEFORE_MS = 120_000
 const QUALITY_EVERY_MS = 1000
 const WAIT_FOR_CANDIDATES_MS = 500
+const FIRST_WAIT_MS = 2000
+const LONGEST_WAIT_MS = 15_000
+/** The registrar takes the token no more: the auth token was rotated. */
+const REFUSED_FOR_GOOD: readonly (number | undefined)[] = [401, 403]
 
 let agent: UserAgent | null = null
 let registerer: Registerer | null = null
 let token: ClientToken | null = null
 let session: Session | null = null
 let renewal: ReturnType<typeof setTimeout> | undefined
+let retry: ReturnType<typeof setTimeout> | undefined
+let wait_ms = FIRST_WAIT_MS
 let measuring: ReturnType<typeof setInterval> | undefined
 let sink: HTMLAudioElement | null = null
 
@@ -109,16 +115,7 @@ export async function connectPhone(): Promise<void> {
     delegate: {
       onInvite: invitation => receive(invitation),
       onDisconnect: error => {
-        if (error) set({ line: 'lost', problem: 'The line to the platform is lost; connecting again.' })
-        if (error)
-          setTimeout(
-            () =>
-              void mine.reconnect().then(
-                () => registerer?.register(),
-                () => undefined,
-              ),
-            2000,
-          )
+        if (error) lost(mine, 'The line to the platform is lost; connecting again.', again)
       },
       onConnect: () => set({ problem: '' }),
     },
@@ -126,20 +123,14 @@ export async function connectPhone(): Promise<void> {
   agent = mine
   try {
     await mine.start()
+    if (agent !== mine) return
     registerer = new Registerer(mine)
     registerer.stateChange.addListener(state => {
-      if (agent === mine && state === RegistererState.Registered)
-        set({ line: 'ready', client: made.identity, caller: made.caller ?? '', problem: '' })
+      // Only this tells of a refresh that was refused: sip.js sends it by itself.
+      if (state === RegistererState.Unregistered)
+        lost(mine, 'The platform does not know this telephone now; registering again.', again)
     })
-    await registerer.register({
-      requestDelegate: {
-        onReject: ({ message }) =>
-          set({
-            line: 'lost',
-            problem: `The platform refused the registration: ${message.statusCode} ${message.reasonPhrase}`,
-          }),
-      },
-    })
+    await register(mine)
   } catch (error) {
     if (agent !== mine) return
     await disconnectPhone()
@@ -150,18 +141,63 @@ export async function connectPhone(): Promise<void> {
   renewal = setTimeout(() => void renew(), Math.max(30_000, Date.parse(made.expires_at) - Date.now() - RENEW_BEFORE_MS))
 }
 
-/** Fetches a new token before the old one expires. A running call is not affected. */
+async function register(mine: UserAgent): Promise<void> {
+  await registerer?.register({
+    requestDelegate: {
+      onAccept: () => {
+        if (agent !== mine) return
+        clearTimeout(retry)
+        wait_ms = FIRST_WAIT_MS
+        set({ line: 'ready', client: token?.identity ?? '', caller: token?.caller ?? '', problem: '' })
+      },
+      onReject: ({ message: { statusCode, reasonPhrase } }) => {
+        const problem = `The platform refused the registration: ${statusCode} ${reasonPhrase}`
+        lost(mine, problem, REFUSED_FOR_GOOD.includes(statusCode) ? renew : again)
+      },
+    },
+  })
+}
+
+/** Shows that nobody can call here, and mends it after a while. */
+function lost(mine: UserAgent, problem: string, mend: (mine: UserAgent) => Promise<void>): void {
+  if (agent !== mine) return
+  set({ line: 'lost', problem })
+  clearTimeout(retry)
+  retry = setTimeout(() => void mend(mine), wait_ms)
+}
+
+/** Connects and registers again. sip.js itself tells of no failure to connect. */
+async function again(mine: UserAgent): Promise<void> {
+  if (agent !== mine) return
+  wait_ms = Math.min(LONGEST_WAIT_MS, wait_ms * 2)
+  try {
+    await mine.reconnect()
+    if (agent === mine) await register(mine)
+  } catch {
+    lost(mine, 'The line to the platform is lost; connecting again.', again)
+  }
+}
+
+/** Fetches a new token before the old one expires, or when it is refused. A running call is not affected. */
 async function renew(): Promise<void> {
+  clearTimeout(renewal)
   if (session) {
     renewal = setTimeout(() => void renew(), 20_000)
     return
   }
+  const whose = owner.peek()
   await disconnectPhone()
-  await connectPhone().catch(error => set({ line: 'lost', problem: String(error) }))
+  wait_ms = Math.min(LONGEST_WAIT_MS, wait_ms * 2)
+  await connectPhone().catch(error => {
+    if (owner.peek() !== whose) return
+    set({ line: 'lost', problem: String(error) })
+    renewal = setTimeout(() => void renew(), wait_ms)
+  })
 }
 
 async function disconnectPhone(): Promise<void> {
   clearTimeout(renewal)
+  clearTimeout(retry)
   const [old, binding] = [agent, registerer]
   agent = null
   registerer = null
