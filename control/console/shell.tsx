@@ -20,7 +20,7 @@ import {
 } from './lib/session.ts'
 import { switchTheme, theme } from './lib/theme.ts'
 import { PhoneDock } from './softphone/dock.tsx'
-import { phoneOpen } from './softphone/open.ts'
+import { inCall, phoneOpen } from './softphone/open.ts'
 import { Badge, Empty } from './ui/basics.tsx'
 import { Icon, type IconName } from './ui/icons.tsx'
 import { Palette, paletteOpen } from './ui/palette.tsx'
@@ -239,7 +239,7 @@ function Top() {
           }}
         >
           <Icon name="phone" />
-          Phone
+          {inCall.value ? 'Phone: in a call' : 'Phone'}
         </button>
       )}
       <button

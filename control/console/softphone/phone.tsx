@@ -38,18 +38,19 @@ export function Phone() {
   const { run } = action
   const state = phone.value
   const project = projectId.value
+  const open = phoneOpen.value
   useEffect(() => {
     playInto(audio.current)
     return () => playInto(null)
   }, [])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each project has a telephone of its own.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each project has its own telephone; opening tries again.
   useEffect(() => {
     void run(connectPhone)
-  }, [run, project])
+  }, [run, project, open])
   const [tone, text] = LINE[state.line] ?? ['idle', '']
   const microphone = typeof navigator.mediaDevices?.getUserMedia === 'function'
   return (
-    <section class="phone" aria-label="Telephone">
+    <section class="phone" aria-label="Telephone" hidden={!open}>
       <header>
         <h2>Telephone</h2>
         <Badge tone={tone} busy={state.line === 'connecting'}>

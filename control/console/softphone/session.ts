@@ -12,6 +12,7 @@ import {
 import { ask } from '../lib/api.ts'
 import type { ClientToken } from '../lib/api-types.ts'
 import { projectId, session as signedIn } from '../lib/session.ts'
+import { inCall, phoneOpen } from './open.ts'
 
 interface CallState {
   readonly number: string
@@ -211,6 +212,7 @@ async function disconnectPhone(): Promise<void> {
 function leave(): void {
   const now = session
   session = null
+  inCall.value = false
   clearInterval(measuring)
   void now?.dispose().catch(() => undefined)
   void disconnectPhone()
@@ -265,6 +267,7 @@ function receive(invitation: Invitation): void {
     return
   }
   const from = invitation.remoteIdentity.displayName || invitation.remoteIdentity.uri.user || 'unknown'
+  phoneOpen.value = true
   begin(invitation, {
     number: from,
     incoming: true,
@@ -283,6 +286,7 @@ export async function answer(): Promise<void> {
 
 function begin(next: Session, state: CallState): void {
   session = next
+  inCall.value = true
   set({ call: state })
   next.stateChange.addListener(change => {
     if (session !== next) return
@@ -293,6 +297,7 @@ function begin(next: Session, state: CallState): void {
     }
     if (change === SessionState.Terminated) {
       session = null
+      inCall.value = false
       clearInterval(measuring)
       quality.value = null
       setCall({ state: 'ended' })
