@@ -20,7 +20,6 @@ import {
   playInto,
   quality,
   sendKey,
-  transfer,
 } from './session.ts'
 
 const KEYS = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '*', '0', '#']
@@ -187,7 +186,6 @@ function InCall({ run }: { run: Run }) {
 
 /** What may be done while both sides talk. */
 function Talking({ run, muted, held }: { run: Run; muted: boolean; held: boolean }) {
-  const [moving, setMoving] = useState(false)
   return (
     <>
       <fieldset class="keys" aria-label="Keypad">
@@ -204,34 +202,8 @@ function Talking({ run, muted, held }: { run: Run; muted: boolean; held: boolean
         <Button small onClick={() => void run(() => hold(!held))}>
           {held ? 'Resume' : 'Hold'}
         </Button>
-        <Button small onClick={() => setMoving(!moving)}>
-          Transfer
-        </Button>
       </div>
-      {moving && <TransferTo run={run} onDone={() => setMoving(false)} />}
     </>
-  )
-}
-
-function TransferTo({ run, onDone }: { run: Run; onDone: () => void }) {
-  const [target, setTarget] = useState('')
-  return (
-    <form
-      onSubmit={event => {
-        event.preventDefault()
-        void run(() => transfer(target)).then(done => done && onDone())
-      }}
-    >
-      <TextField
-        label="Transfer to"
-        type="tel"
-        value={target}
-        onInput={value => setTarget(value.trim())}
-        required
-        autoFocus
-      />
-      <Button type="submit">Transfer the call</Button>
-    </form>
   )
 }
 

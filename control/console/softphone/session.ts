@@ -250,7 +250,10 @@ export async function call(number: string): Promise<void> {
   })
   await inviter.invite({
     requestDelegate: {
-      onProgress: answer => answer.message.statusCode === 180 && setCall({ state: 'ringing' }),
+      onProgress: answer => {
+        if (answer.message.statusCode === 180) setCall({ state: 'ringing' })
+        attachAudio()
+      },
       onReject: answer => {
         const reason = answer.message.getHeader('Warning')?.replace(/^\d+ \S+ "?|"$/g, '')
         setCall({
@@ -312,7 +315,10 @@ function attachAudio(): void {
   const media = handler()?.remoteMediaStream
   if (!sink || !media || sink.srcObject === media) return
   sink.srcObject = media
-  void sink.play().catch(() => set({ problem: 'The browser plays no sound before you click into the page.' }))
+  void sink.play().catch((error: Error) => {
+    // The next call interrupts the play of one that had no sound.
+    if (error.name !== 'AbortError') set({ problem: 'The browser plays no sound before you click into the page.' })
+  })
 }
 
 export async function hangUp(): Promise<void> {
@@ -346,19 +352,6 @@ export async function hold(held: boolean): Promise<void> {
 
 export function sendKey(key: string): boolean {
   return handler()?.sendDtmf(key) ?? false
-}
-
-/** Transfers the other party to another number. */
-export async function transfer(number: string): Promise<void> {
-  const target = UserAgent.makeURI(targetOf(number))
-  if (!session || !target) return
-  await session.refer(target, {
-    requestDelegate: {
-      onAccept: () => setCall({ note: `Transferring to ${number}` }),
-      onReject: answer =>
-        set({ problem: `The transfer was refused: ${answer.message.statusCode} ${answer.message.reasonPhrase ?? ''}` }),
-    },
-  })
 }
 
 function startMeasuring(): void {
