@@ -42,7 +42,7 @@ export function Phone() {
     playInto(audio.current)
     return () => playInto(null)
   }, [])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each project has its own telephone; opening tries again.
+  // Each project has its own telephone, and opening tries again.
   useEffect(() => {
     void run(connectPhone)
   }, [run, project, open])

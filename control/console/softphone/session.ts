@@ -57,6 +57,8 @@ const LONGEST_WAIT_MS = 15_000
 const REFUSED_FOR_GOOD: readonly (number | undefined)[] = [401, 403]
 
 let agent: UserAgent | null = null
+/** The agent is being made: a second one would stay registered beside it. */
+let connecting: { readonly whose: string; readonly done: Promise<void> } | null = null
 let registerer: Registerer | null = null
 let token: ClientToken | null = null
 let session: Session | null = null
@@ -89,13 +91,25 @@ function clientNameOf(email: string): string {
 const owner = computed(() => (signedIn.value ? `${signedIn.value.member.email} ${projectId.value}` : ''))
 
 /** Fetches a token, connects and registers, so that calls to `client:<name>` ring here. */
-export async function connectPhone(): Promise<void> {
-  if (agent || owner.peek() === '') return
+export function connectPhone(): Promise<void> {
   const whose = owner.peek()
+  if (connecting?.whose === whose) return connecting.done
+  if (agent || whose === '') return Promise.resolve()
+  const mine = { whose, done: connect(whose) }
+  connecting = mine
+  return mine.done.finally(() => {
+    if (connecting === mine) connecting = null
+  })
+}
+
+async function connect(whose: string): Promise<void> {
   set({ line: 'connecting', problem: '' })
   const identity = clientNameOf(signedIn.value?.member.email ?? '')
-  const made = await ask<ClientToken>('POST', '/v1/client-tokens', { body: { identity } })
-  if (owner.peek() !== whose) return
+  const made = await ask<ClientToken>('POST', '/v1/client-tokens', { body: { identity } }).catch(error => {
+    if (owner.peek() === whose) set({ line: 'off' })
+    throw error
+  })
+  if (owner.peek() !== whose || agent) return
   token = made
   const uri = UserAgent.makeURI(made.sip_uri)
   if (!uri) throw new Error('the address of the telephone is not one')
@@ -190,7 +204,7 @@ async function renew(): Promise<void> {
   await disconnectPhone()
   wait_ms = Math.min(LONGEST_WAIT_MS, wait_ms * 2)
   await connectPhone().catch(error => {
-    if (owner.peek() !== whose) return
+    if (owner.peek() !== whose || agent) return
     set({ line: 'lost', problem: String(error) })
     renewal = setTimeout(() => void renew(), wait_ms)
   })
