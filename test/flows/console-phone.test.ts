@@ -303,4 +303,7 @@ t.test('the telephone of the console', async t => {
     await until('it has left the second', async () => (await contacts(second.id)).length === 0)
     await badge('Ready')
   })
+
+  // Its connection would outlast the story.
+  await context.close()
 })
