@@ -214,6 +214,15 @@ interface Paging<T> {
 export const withLimit = (path: string, limit: number | undefined): string =>
   limit === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}limit=${limit}`
 
+/** Forgets what belongs to a project when another is chosen: it is not to be seen under the name of that one. */
+function useLeft(project: string, forget: () => unknown): void {
+  const whose = useRef(project)
+  useEffect(() => {
+    if (whose.current !== project) forget()
+    whose.current = project
+  }, [project, forget])
+}
+
 /** A paginated list; later pages load on request. */
 export function usePages<T>(path: string, { poll_ms, key, first, later = first }: Paging<T>): Pages<T> {
   const { early, drawn } = useEarly<Page<T>>(withLimit(path, first))
@@ -225,16 +234,9 @@ export function usePages<T>(path: string, { poll_ms, key, first, later = first }
   const of = useRef('')
   const busy = useRef(false)
   const project = projectId.value
-  const whose = useRef(project)
+  useLeft(project, () => [setRows([]), setCursor(null), setProblem(null)])
 
   useEffect(() => {
-    if (whose.current !== project) {
-      // Rows of another project are not to be seen under the name of this one.
-      setRows([])
-      setCursor(null)
-      setProblem(null)
-    }
-    whose.current = project
     const abort = new AbortController()
     const whole = `${project} ${path} ${turn}`
     of.current = whole
