@@ -5,6 +5,7 @@ import logo from './icon.svg'
 import { ask } from './lib/api.ts'
 import { firing } from './lib/firing.ts'
 import { live } from './lib/live.ts'
+import { problemOf } from './lib/problem.ts'
 import { hrefOf, path } from './lib/router.ts'
 import {
   chooseProject,
@@ -19,10 +20,11 @@ import {
 } from './lib/session.ts'
 import { switchTheme, theme } from './lib/theme.ts'
 import { PhoneDock } from './softphone/dock.tsx'
-import { phoneOpen } from './softphone/open.ts'
+import { inCall, phoneOpen } from './softphone/open.ts'
 import { Badge, Empty } from './ui/basics.tsx'
 import { Icon, type IconName } from './ui/icons.tsx'
 import { Palette, paletteOpen } from './ui/palette.tsx'
+import { toast } from './ui/toast.tsx'
 
 interface Item {
   readonly to: string
@@ -195,7 +197,12 @@ function Top() {
   const who = session.value
   if (!who) return null
   const signOut = async () => {
-    await ask('DELETE', '/session').catch(() => undefined)
+    try {
+      await ask('DELETE', '/session')
+    } catch (error) {
+      const { status, detail } = problemOf(error)
+      if (status !== 401) return toast(`You are still signed in. ${detail}`)
+    }
     signedOut()
   }
   return (
@@ -232,7 +239,7 @@ function Top() {
           }}
         >
           <Icon name="phone" />
-          Phone
+          {inCall.value ? 'Phone: in a call' : 'Phone'}
         </button>
       )}
       <button

@@ -48,6 +48,9 @@ function useEarly<T>(path: string | null) {
 /** Loads GET `path`; null loads nothing. The data stays while it reloads. */
 export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data<T> {
   const { early, drawn } = useEarly<T>(path)
+  const project = projectId.value
+  /** What is shown: what another project has at this path is not this. */
+  const what = path === null ? null : `${project} ${path}`
   const [state, setState] = useState<{
     of: string | null
     data: T | undefined
@@ -55,14 +58,13 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
     busy: boolean
     began_ms: number
   }>({
-    of: path,
+    of: what,
     data: early,
     began_ms: 0,
     problem: null,
     busy: path !== null && early === undefined,
   })
   const [turn, setTurn] = useState(0)
-  const project = projectId.value
   const latest = useRef(0)
   /** When the read began that has not ended; null while none runs. */
   const reading_since = useRef<number | null>(null)
@@ -76,15 +78,15 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
     const mine = latest.current
     const asked_ms = isAhead(path) ? 0 : began_ms
     setState(before => {
-      if (before.of === path && before.busy) return before
-      return { ...before, of: path, data: before.of === path ? before.data : undefined, busy: true }
+      if (before.of === what && before.busy) return before
+      return { ...before, of: what, data: before.of === what ? before.data : undefined, busy: true }
     })
     const answer = read<T>(path, abort.signal).finally(() => {
       if (reading_since.current === began_ms) reading_since.current = null
     })
     answer.then(
       data => {
-        if (mine === latest.current) setState({ of: path, data, problem: null, busy: false, began_ms: asked_ms })
+        if (mine === latest.current) setState({ of: what, data, problem: null, busy: false, began_ms: asked_ms })
       },
       error => {
         if (abort.signal.aborted || mine !== latest.current) return
@@ -92,7 +94,7 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
       },
     )
     return () => abort.abort()
-  }, [path, turn, project, drawn])
+  }, [path, turn, what, drawn])
 
   useEffect(() => {
     if (poll_ms === undefined || path === null) return
@@ -112,20 +114,20 @@ export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data
   }, [poll_ms, path])
 
   const reload = useCallback(() => setTurn(value => value + 1), [])
-  const shown = useRef(path)
-  shown.current = path
+  const shown = useRef(what)
+  shown.current = what
   const put = useCallback(
     (next: (before: T | undefined) => T | undefined) => {
       // An answer about what the page showed before is of no use.
-      if (shown.current !== path) return
+      if (shown.current !== what) return
       latest.current += 1
-      setState(before => ({ ...before, of: path, data: next(before.data), problem: null, busy: false }))
+      setState(before => ({ ...before, of: what, data: next(before.data), problem: null, busy: false }))
     },
-    [path],
+    [what],
   )
   const set = useCallback((data: T) => put(() => data), [put])
   const change = useCallback((next: (before: T) => T) => put(before => before && next(before)), [put])
-  const stale = state.of !== path
+  const stale = state.of !== what
   return {
     data: stale ? undefined : state.data,
     began_ms: state.began_ms,
@@ -212,6 +214,15 @@ interface Paging<T> {
 export const withLimit = (path: string, limit: number | undefined): string =>
   limit === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}limit=${limit}`
 
+/** Forgets what belongs to a project when another is chosen: it is not to be seen under the name of that one. */
+function useLeft(project: string, forget: () => unknown): void {
+  const whose = useRef(project)
+  useEffect(() => {
+    if (whose.current !== project) forget()
+    whose.current = project
+  }, [project, forget])
+}
+
 /** A paginated list; later pages load on request. */
 export function usePages<T>(path: string, { poll_ms, key, first, later = first }: Paging<T>): Pages<T> {
   const { early, drawn } = useEarly<Page<T>>(withLimit(path, first))
@@ -223,6 +234,7 @@ export function usePages<T>(path: string, { poll_ms, key, first, later = first }
   const of = useRef('')
   const busy = useRef(false)
   const project = projectId.value
+  useLeft(project, () => [setRows([]), setCursor(null), setProblem(null)])
 
   useEffect(() => {
     const abort = new AbortController()

@@ -1,14 +1,27 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
 import type { Conference, ConferenceParticipant } from '../lib/api-types.ts'
-import { useAction, useData, withRow } from '../lib/data.ts'
+import { useAction, useData, usePages, withRow } from '../lib/data.ts'
 import { words } from '../lib/format.ts'
 import { hrefOf, type PageProps } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import type { ListOf } from '../lib/types.ts'
-import { Badge, Button, Card, Empty, Id, Loaded, PageHead, ProblemBox, Status, Tabs, Time } from '../ui/basics.tsx'
+import {
+  Badge,
+  Button,
+  Card,
+  Empty,
+  Id,
+  Loaded,
+  NoRows,
+  PageHead,
+  ProblemBox,
+  Status,
+  Tabs,
+  Time,
+} from '../ui/basics.tsx'
 import { Confirm } from '../ui/dialog.tsx'
-import { type Column, Table } from '../ui/table.tsx'
+import { type Column, LongTable, Table } from '../ui/table.tsx'
 import { CALL_TABS } from './call-tabs.ts'
 
 /** A room is read this often: who speaks is known up to half a second late. */
@@ -20,7 +33,7 @@ const mayChange = (): boolean => may('service_configuration:write')
 
 /** The conferences that run, and those of the last days. */
 export function Rooms() {
-  const of = useData<ListOf<Conference>>('/v1/conferences?limit=100', { poll_ms: LIST_MS })
+  const rooms = usePages<Conference>('/v1/conferences?limit=100', { poll_ms: LIST_MS, key: keyOf })
   const columns: readonly Column<Conference>[] = [
     { title: 'Room', cell: room => <a href={hrefOf(`/rooms/${room.id}`)}>{room.name}</a> },
     { title: 'Status', cell: room => <Status of={room.status} /> },
@@ -32,21 +45,27 @@ export function Rooms() {
     <>
       <PageHead title="Rooms" sub="Conferences that run, and those of the last 30 days." />
       <Tabs items={CALL_TABS()} current="rooms" />
+      <ProblemBox problem={rooms.problem} />
       <Card flush>
-        <Loaded of={of}>
-          {({ data }) =>
-            data.length > 0 ? (
-              <Table label="Rooms" rows={data} keyOf={keyOf} columns={columns} />
-            ) : (
-              <Empty
-                title="No room yet"
-                api={'curl "$STROWGER_URL/v1/conferences" -H "Authorization: Bearer $STROWGER_API_KEY"'}
-              >
-                A document makes one with &lt;Dial&gt;&lt;Conference&gt;.
-              </Empty>
-            )
-          }
-        </Loaded>
+        {rooms.rows.length > 0 ? (
+          <LongTable
+            label="Rooms"
+            rows={rooms.rows}
+            keyOf={keyOf}
+            more={rooms.more}
+            onNearEnd={rooms.loadMore}
+            columns={columns}
+          />
+        ) : (
+          <NoRows of={rooms}>
+            <Empty
+              title="No room yet"
+              api={'curl "$STROWGER_URL/v1/conferences" -H "Authorization: Bearer $STROWGER_API_KEY"'}
+            >
+              A document makes one with &lt;Dial&gt;&lt;Conference&gt;.
+            </Empty>
+          </NoRows>
+        )}
       </Card>
     </>
   )

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useAction, useData } from '../lib/data.ts'
 import { duration, words } from '../lib/format.ts'
+import { projectId } from '../lib/session.ts'
 import type { Tone } from '../lib/tone.ts'
 import type { ListOf, PhoneNumber } from '../lib/types.ts'
 import { Badge, Button, Notice, ProblemBox } from '../ui/basics.tsx'
@@ -19,7 +20,6 @@ import {
   playInto,
   quality,
   sendKey,
-  transfer,
 } from './session.ts'
 
 const KEYS = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '*', '0', '#']
@@ -36,15 +36,20 @@ export function Phone() {
   const action = useAction()
   const { run } = action
   const state = phone.value
+  const project = projectId.value
+  const open = phoneOpen.value
   useEffect(() => {
     playInto(audio.current)
-    void run(connectPhone)
     return () => playInto(null)
-  }, [run])
+  }, [])
+  // Each project has its own telephone, and opening tries again.
+  useEffect(() => {
+    void run(connectPhone)
+  }, [run, project, open])
   const [tone, text] = LINE[state.line] ?? ['idle', '']
   const microphone = typeof navigator.mediaDevices?.getUserMedia === 'function'
   return (
-    <section class="phone" aria-label="Telephone">
+    <section class="phone" aria-label="Telephone" hidden={!open}>
       <header>
         <h2>Telephone</h2>
         <Badge tone={tone} busy={state.line === 'connecting'}>
@@ -181,7 +186,6 @@ function InCall({ run }: { run: Run }) {
 
 /** What may be done while both sides talk. */
 function Talking({ run, muted, held }: { run: Run; muted: boolean; held: boolean }) {
-  const [moving, setMoving] = useState(false)
   return (
     <>
       <fieldset class="keys" aria-label="Keypad">
@@ -198,34 +202,8 @@ function Talking({ run, muted, held }: { run: Run; muted: boolean; held: boolean
         <Button small onClick={() => void run(() => hold(!held))}>
           {held ? 'Resume' : 'Hold'}
         </Button>
-        <Button small onClick={() => setMoving(!moving)}>
-          Transfer
-        </Button>
       </div>
-      {moving && <TransferTo run={run} onDone={() => setMoving(false)} />}
     </>
-  )
-}
-
-function TransferTo({ run, onDone }: { run: Run; onDone: () => void }) {
-  const [target, setTarget] = useState('')
-  return (
-    <form
-      onSubmit={event => {
-        event.preventDefault()
-        void run(() => transfer(target)).then(done => done && onDone())
-      }}
-    >
-      <TextField
-        label="Transfer to"
-        type="tel"
-        value={target}
-        onInput={value => setTarget(value.trim())}
-        required
-        autoFocus
-      />
-      <Button type="submit">Transfer the call</Button>
-    </form>
   )
 }
 

@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals'
+import { computed, effect, signal, untracked } from '@preact/signals'
 import {
   type Invitation,
   Inviter,
@@ -11,7 +11,8 @@ import {
 } from 'sip.js'
 import { ask } from '../lib/api.ts'
 import type { ClientToken } from '../lib/api-types.ts'
-import { session as signedIn } from '../lib/session.ts'
+import { projectId, session as signedIn } from '../lib/session.ts'
+import { inCall, phoneOpen } from './open.ts'
 
 interface CallState {
   readonly number: string
@@ -50,12 +51,20 @@ export const quality = signal<Quality | null>(null)
 const RENEW_BEFORE_MS = 120_000
 const QUALITY_EVERY_MS = 1000
 const WAIT_FOR_CANDIDATES_MS = 500
+const FIRST_WAIT_MS = 2000
+const LONGEST_WAIT_MS = 15_000
+/** The registrar takes the token no more: the auth token was rotated. */
+const REFUSED_FOR_GOOD: readonly (number | undefined)[] = [401, 403]
 
 let agent: UserAgent | null = null
+/** The agent is being made: a second one would stay registered beside it. */
+let connecting: { readonly whose: string; readonly done: Promise<void> } | null = null
 let registerer: Registerer | null = null
 let token: ClientToken | null = null
 let session: Session | null = null
 let renewal: ReturnType<typeof setTimeout> | undefined
+let retry: ReturnType<typeof setTimeout> | undefined
+let wait_ms = FIRST_WAIT_MS
 let measuring: ReturnType<typeof setInterval> | undefined
 let sink: HTMLAudioElement | null = null
 
@@ -78,12 +87,29 @@ function clientNameOf(email: string): string {
   return name === '' ? 'console' : name
 }
 
+/** Whose telephone this is: a member's, in one project. Empty while nobody is signed in. */
+const owner = computed(() => (signedIn.value ? `${signedIn.value.member.email} ${projectId.value}` : ''))
+
 /** Fetches a token, connects and registers, so that calls to `client:<name>` ring here. */
-export async function connectPhone(): Promise<void> {
-  if (agent) return
+export function connectPhone(): Promise<void> {
+  const whose = owner.peek()
+  if (connecting?.whose === whose) return connecting.done
+  if (agent || whose === '') return Promise.resolve()
+  const mine = { whose, done: connect(whose) }
+  connecting = mine
+  return mine.done.finally(() => {
+    if (connecting === mine) connecting = null
+  })
+}
+
+async function connect(whose: string): Promise<void> {
   set({ line: 'connecting', problem: '' })
   const identity = clientNameOf(signedIn.value?.member.email ?? '')
-  const made = await ask<ClientToken>('POST', '/v1/client-tokens', { body: { identity } })
+  const made = await ask<ClientToken>('POST', '/v1/client-tokens', { body: { identity } }).catch(error => {
+    if (owner.peek() === whose) set({ line: 'off' })
+    throw error
+  })
+  if (owner.peek() !== whose || agent) return
   token = made
   const uri = UserAgent.makeURI(made.sip_uri)
   if (!uri) throw new Error('the address of the telephone is not one')
@@ -104,16 +130,7 @@ export async function connectPhone(): Promise<void> {
     delegate: {
       onInvite: invitation => receive(invitation),
       onDisconnect: error => {
-        if (error) set({ line: 'lost', problem: 'The line to the platform is lost; connecting again.' })
-        if (error)
-          setTimeout(
-            () =>
-              void mine.reconnect().then(
-                () => registerer?.register(),
-                () => undefined,
-              ),
-            2000,
-          )
+        if (error) lost(mine, 'The line to the platform is lost; connecting again.', again)
       },
       onConnect: () => set({ problem: '' }),
     },
@@ -121,47 +138,106 @@ export async function connectPhone(): Promise<void> {
   agent = mine
   try {
     await mine.start()
+    if (agent !== mine) return
     registerer = new Registerer(mine)
     registerer.stateChange.addListener(state => {
-      if (agent === mine && state === RegistererState.Registered)
-        set({ line: 'ready', client: made.identity, caller: made.caller ?? '', problem: '' })
+      // Only this tells of a refresh that was refused: sip.js sends it by itself.
+      if (state === RegistererState.Unregistered)
+        lost(mine, 'The platform does not know this telephone now; registering again.', again)
     })
-    await registerer.register({
-      requestDelegate: {
-        onReject: ({ message }) =>
-          set({
-            line: 'lost',
-            problem: `The platform refused the registration: ${message.statusCode} ${message.reasonPhrase}`,
-          }),
-      },
-    })
+    await register(mine)
   } catch (error) {
+    if (agent !== mine) return
     await disconnectPhone()
     throw error
   }
+  if (agent !== mine) return
   clearTimeout(renewal)
   renewal = setTimeout(() => void renew(), Math.max(30_000, Date.parse(made.expires_at) - Date.now() - RENEW_BEFORE_MS))
 }
 
-/** Fetches a new token before the old one expires. A running call is not affected. */
+async function register(mine: UserAgent): Promise<void> {
+  await registerer?.register({
+    requestDelegate: {
+      onAccept: () => {
+        if (agent !== mine) return
+        clearTimeout(retry)
+        wait_ms = FIRST_WAIT_MS
+        set({ line: 'ready', client: token?.identity ?? '', caller: token?.caller ?? '', problem: '' })
+      },
+      onReject: ({ message: { statusCode, reasonPhrase } }) => {
+        const problem = `The platform refused the registration: ${statusCode} ${reasonPhrase}`
+        lost(mine, problem, REFUSED_FOR_GOOD.includes(statusCode) ? renew : again)
+      },
+    },
+  })
+}
+
+/** Shows that nobody can call here, and mends it after a while. */
+function lost(mine: UserAgent, problem: string, mend: (mine: UserAgent) => Promise<void>): void {
+  if (agent !== mine) return
+  set({ line: 'lost', problem })
+  clearTimeout(retry)
+  retry = setTimeout(() => void mend(mine), wait_ms)
+}
+
+/** Connects and registers again. sip.js itself tells of no failure to connect. */
+async function again(mine: UserAgent): Promise<void> {
+  if (agent !== mine) return
+  wait_ms = Math.min(LONGEST_WAIT_MS, wait_ms * 2)
+  try {
+    await mine.reconnect()
+    if (agent === mine) await register(mine)
+  } catch {
+    lost(mine, 'The line to the platform is lost; connecting again.', again)
+  }
+}
+
+/** Fetches a new token before the old one expires, or when it is refused. A running call is not affected. */
 async function renew(): Promise<void> {
+  clearTimeout(renewal)
   if (session) {
     renewal = setTimeout(() => void renew(), 20_000)
     return
   }
+  const whose = owner.peek()
   await disconnectPhone()
-  await connectPhone().catch(error => set({ line: 'lost', problem: String(error) }))
+  wait_ms = Math.min(LONGEST_WAIT_MS, wait_ms * 2)
+  await connectPhone().catch(error => {
+    if (owner.peek() !== whose || agent) return
+    set({ line: 'lost', problem: String(error) })
+    renewal = setTimeout(() => void renew(), wait_ms)
+  })
 }
 
 async function disconnectPhone(): Promise<void> {
   clearTimeout(renewal)
+  clearTimeout(retry)
   const [old, binding] = [agent, registerer]
   agent = null
   registerer = null
+  // The next agent may be connecting before this one has gone.
+  set({ line: 'off' })
   await binding?.unregister().catch(() => undefined)
   await old?.stop().catch(() => undefined)
-  set({ line: 'off' })
 }
+
+/** Ends the call and the registration: they belong to a member or a project that the page has left. */
+function leave(): void {
+  const now = session
+  session = null
+  inCall.value = false
+  clearInterval(measuring)
+  void now?.dispose().catch(() => undefined)
+  void disconnectPhone()
+  phone.value = OFF
+  quality.value = null
+}
+
+effect(() => {
+  owner.value
+  untracked(leave)
+})
 
 const targetOf = (number: string): string => {
   const digits = number.replaceAll(/[^\d+*#A-Za-z._-]/g, '')
@@ -188,7 +264,10 @@ export async function call(number: string): Promise<void> {
   })
   await inviter.invite({
     requestDelegate: {
-      onProgress: answer => answer.message.statusCode === 180 && setCall({ state: 'ringing' }),
+      onProgress: answer => {
+        if (answer.message.statusCode === 180) setCall({ state: 'ringing' })
+        attachAudio()
+      },
       onReject: answer => {
         const reason = answer.message.getHeader('Warning')?.replace(/^\d+ \S+ "?|"$/g, '')
         setCall({
@@ -205,6 +284,7 @@ function receive(invitation: Invitation): void {
     return
   }
   const from = invitation.remoteIdentity.displayName || invitation.remoteIdentity.uri.user || 'unknown'
+  phoneOpen.value = true
   begin(invitation, {
     number: from,
     incoming: true,
@@ -223,6 +303,7 @@ export async function answer(): Promise<void> {
 
 function begin(next: Session, state: CallState): void {
   session = next
+  inCall.value = true
   set({ call: state })
   next.stateChange.addListener(change => {
     if (session !== next) return
@@ -233,6 +314,7 @@ function begin(next: Session, state: CallState): void {
     }
     if (change === SessionState.Terminated) {
       session = null
+      inCall.value = false
       clearInterval(measuring)
       quality.value = null
       setCall({ state: 'ended' })
@@ -247,7 +329,10 @@ function attachAudio(): void {
   const media = handler()?.remoteMediaStream
   if (!sink || !media || sink.srcObject === media) return
   sink.srcObject = media
-  void sink.play().catch(() => set({ problem: 'The browser plays no sound before you click into the page.' }))
+  void sink.play().catch((error: Error) => {
+    // The next call interrupts the play of one that had no sound.
+    if (error.name !== 'AbortError') set({ problem: 'The browser plays no sound before you click into the page.' })
+  })
 }
 
 export async function hangUp(): Promise<void> {
@@ -281,19 +366,6 @@ export async function hold(held: boolean): Promise<void> {
 
 export function sendKey(key: string): boolean {
   return handler()?.sendDtmf(key) ?? false
-}
-
-/** Transfers the other party to another number. */
-export async function transfer(number: string): Promise<void> {
-  const target = UserAgent.makeURI(targetOf(number))
-  if (!session || !target) return
-  await session.refer(target, {
-    requestDelegate: {
-      onAccept: () => setCall({ note: `Transferring to ${number}` }),
-      onReject: answer =>
-        set({ problem: `The transfer was refused: ${answer.message.statusCode} ${answer.message.reasonPhrase ?? ''}` }),
-    },
-  })
 }
 
 function startMeasuring(): void {
