@@ -4,6 +4,8 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   type Stats,
@@ -112,9 +114,10 @@ export const restoreCommand = (): Command =>
         if (replaces && !options.replace)
           throw new StartRefused(`${data_dir} holds data: use --replace to move it aside`)
         mkdirSync(data_dir, { recursive: true })
-        const aside = replaces ? `${data_dir}.before-${new Date().toISOString().replaceAll(/[:.]/g, '-')}` : null
+        const aside = replaces ? asideOf(data_dir) : null
+        const renames = aside !== null && dirname(aside) !== data_dir
         // The folder stays as it is until the archive has proven to be whole.
-        await inStaging(aside === null ? data_dir : dirname(data_dir), async staging => {
+        await inStaging(renames ? dirname(data_dir) : data_dir, async staging => {
           const folder = join(staging, basename(data_dir))
           mkdirSync(folder)
           await unpack(file, folder, database_url)
@@ -122,9 +125,13 @@ export const restoreCommand = (): Command =>
           await run('sync', '--file-system', folder)
           // The folder of the database that is filled comes last: until then a second attempt finds all as it was.
           if (database_url !== null) await fillDatabase(database_url, folder)
-          if (aside === null) return moveInto(data_dir, folder)
-          renameSync(data_dir, aside)
-          renameSync(folder, data_dir)
+          if (renames) {
+            renameSync(data_dir, aside)
+            renameSync(folder, data_dir)
+            return
+          }
+          if (aside !== null) moveAside(data_dir, aside)
+          moveInto(data_dir, folder)
         })
         markPlace({ data_dir, database_url })
         if (aside !== null && !options.json) tell(`the data so far is in ${aside}\n`)
@@ -133,10 +140,57 @@ export const restoreCommand = (): Command =>
       }),
     )
 
+/**
+ * Where the data so far goes: beside its folder, or into it when that cannot be renamed, as a volume cannot.
+ * @throws StartRefused when a part cannot be moved either
+ */
+function asideOf(data_dir: string): string {
+  const name = `before-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+  if (!isMounted(data_dir) && isWritable(dirname(data_dir))) return `${data_dir}.${name}`
+  const fixed = movedNames(data_dir).find(one => isMounted(join(data_dir, one)))
+  if (fixed !== undefined) throw new StartRefused(`${join(data_dir, fixed)} is mounted: unmount it first`)
+  return join(data_dir, name)
+}
+
+/** Reports whether a folder is where a file system is mounted, or another folder (proc_pid_mountinfo(5), field 5). */
+function isMounted(folder: string): boolean {
+  const octal = (one: string) => `\\${one.charCodeAt(0).toString(8).padStart(3, '0')}`
+  const point = realpathSync(folder).replaceAll(/[\s\\]/g, octal)
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n')
+  return mounts.some(line => line.split(' ')[4] === point)
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What stays in the folder: former data, the archive's, and what ext4 keeps for repairs. */
+const STAYS = /^before-|^\.strowger-|^lost\+found$/
+
+/** The names in a folder that go aside. The database is first: what is left is no installation then. */
+function movedNames(data_dir: string): string[] {
+  const later = (name: string) => Number(name !== DATABASE_FILE)
+  return readdirSync(data_dir)
+    .filter(name => !STAYS.test(name))
+    .sort((a, b) => later(a) - later(b))
+}
+
+function moveAside(data_dir: string, aside: string): void {
+  const names = movedNames(data_dir)
+  mkdirSync(aside)
+  for (const name of names) renameSync(join(data_dir, name), join(aside, name))
+}
+
 /** Unpacks an archive and examines what was in it. @throws StartRefused */
 async function unpack(file: string, folder: string, database_url: string | null): Promise<void> {
-  // Archives of older versions give other users read permission.
-  const work = () => run('tar', '--no-same-permissions', '-xzf', resolve(file), '-C', folder)
+  // Archives of older versions give other users read permission, and those of other machines belong to their users.
+  const words = ['--no-same-permissions', '--no-same-owner', '-xzf', resolve(file), '-C', folder]
+  const work = () => run('tar', ...words)
   await telling(`unpacking ${file}`, 'unpacked', () => bytesIn(folder), work).catch(error => {
     throw new StartRefused(`${file} is not a backup of Strowger: ${(error as Error).message}`)
   })
@@ -164,7 +218,7 @@ async function fillDatabase(database_url: string, folder: string): Promise<void>
 
 /** What root has restored belongs to the user of the platform. */
 async function giveTo({ uid, gid }: Stats, folder: string): Promise<void> {
-  if (process.geteuid?.() === 0 && uid !== 0) await run('chown', '-R', '--from=0', `${uid}:${gid}`, folder)
+  if (process.geteuid?.() === 0 && uid !== 0) await run('chown', '-R', `${uid}:${gid}`, folder)
 }
 
 /** Moves what is in a folder into one without a database, which comes last: a power cut leaves no half installation. */

@@ -41,12 +41,15 @@ async function up(config: Config, env: Environment): Promise<void> {
   await refuseForeignAddresses(config)
   const unlock = lock(config)
   refusePlace(config, unlock)
+  const manager = serviceManager(env, systemClock, log)
   const preparation = new Preparation(env)
+  const extending = manager.preparing()
   writePlatform(config, env, iso(Date.now()))
   const bridge = await bridgeOf(config, log)
   const hub = await createBusHub(config.run_dir, log, bridge)
   const ports = await internalPorts(config)
   const release = (): void => {
+    extending.cancel()
     hub.close()
     void bridge?.close()
     preparation.end()
@@ -70,6 +73,8 @@ async function up(config: Config, env: Environment): Promise<void> {
       drain_ms: config.drain_seconds * 1000,
       prepare: async () => {
         lines = await preparation.prepare(ports.sandbox)
+        // The processes of the platform must start within the limit.
+        extending.cancel()
       },
       stopped: () => {
         noteWholeState(config, log)
@@ -78,7 +83,6 @@ async function up(config: Config, env: Environment): Promise<void> {
     })
     process.stdout.write(`${lines.join('\n')}\n`)
     renew = supervisor.renewTls
-    const manager = serviceManager(env, systemClock, log)
     manager.ready()
     for (const signal of ['SIGINT', 'SIGTERM'])
       process.on(signal, () => {

@@ -21,6 +21,7 @@ import { readIfThere, runningSupervisor } from '../pid-file.ts'
 import { runningPlatform } from '../platform-file.ts'
 import { inStaging } from '../staging.ts'
 import { progress, tell, terminal } from '../terminal.ts'
+import { noteStopAt } from '../where-state-is.ts'
 import { runVersion } from './program.ts'
 import { rehearsedBy, unpacked } from './rehearsal.ts'
 
@@ -123,6 +124,7 @@ const WORK: Readonly<Record<Step, (journal: Journal, place: Place) => Promise<un
     }
     const { broken } = await rehearsedBy(programOf(to), { data_dir, database_url: null })
     if (broken.length > 0) throw new StartRefused(`the new version finds broken: ${broken.join('; ')}`)
+    noteWhole(data_dir)
   },
   start: (journal, place) => started(journal, journal.to, place),
 }
@@ -190,6 +192,9 @@ export async function resume(begun: Journal, place: Place): Promise<void> {
   await runUpgrade({ ...begun, step }, place)
 }
 
+/** The start need not check what was examined just now, or copied: that takes longer than a service may start. */
+const noteWhole = (data_dir: string): void => noteStopAt({ data_dir, database_url: null })
+
 const leadsTo = (link: string, folder: string): boolean => existsSync(link) && realpathSync(link) === folder
 
 /**
@@ -206,6 +211,7 @@ export async function back(journal: Journal, place: Place): Promise<void> {
     const aside = `${data_dir}.of-${basename(to)}-${stamp()}${DATABASE_END}`
     if (migrations.length > 0 && copy !== null) {
       setBackDatabase(data_dir, copy, aside)
+      noteWhole(data_dir)
       tell(`what ${basename(to)} wrote is kept in ${aside}\n`)
     }
     point(link, from)

@@ -2,6 +2,7 @@ import { type Migration, Migrator } from 'kysely'
 import { StartRefused } from '../../runtime/start-refused.ts'
 import type { AnyDb } from '../migrations/create-tables.ts'
 import { isAddition, MIGRATIONS } from '../migrations/index.ts'
+import { StateError } from '../port.ts'
 
 /** How messages name a database, and what they advise where one of a newer version is found. */
 interface Wording {
@@ -56,11 +57,16 @@ export async function missingMigrations(
   return Object.keys(migrations).filter(one => !executed.includes(one))
 }
 
-/** Lists executed migrations; none on an error. A new database has no such table; the migrator meets other errors. */
+/** The engines' errors for a table that does not exist. SQLite has one code for most faults of a statement. */
+const NO_TABLE = /^(42P01|SQLITE_ERROR no such table)/
+
+/** Lists executed migrations. A new database has no table of them. @throws StateError when it cannot be read */
 export async function executedMigrations(db: AnyDb): Promise<readonly string[]> {
   try {
     return (await db.selectFrom('kysely_migration').select('name').execute()).map(({ name }) => name)
-  } catch {
-    return []
+  } catch (error) {
+    // A server that goes away meanwhile would look like an empty database, which anybody may migrate.
+    if (error instanceof StateError && NO_TABLE.test(`${error.code} ${error.message}`)) return []
+    throw error
   }
 }

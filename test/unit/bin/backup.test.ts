@@ -1,5 +1,6 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
+  chownSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -13,6 +14,7 @@ import { basename, dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { recordingFiles } from '../../../control/reconcilers/recordings.ts'
 import { machineOf } from '../../../core/runtime/machine.ts'
+import { TREE } from '../../../core/runtime/tree.ts'
 import { DATABASE_FILE, openState } from '../../../core/state/index.ts'
 import { runCommand } from '../../support/command-line.ts'
 import { controlPlane } from '../../support/control-plane.ts'
@@ -69,6 +71,36 @@ t.test('a backup holds recordings that grow, and a broken one changes nothing', 
   t.equal((await run('--data', elsewhere, 'restore', archive)).code, 0)
   for (const name of [DATABASE_FILE, 'master.key', RECORDING, 'tls']) t.ok(existsSync(join(elsewhere, name)), name)
 })
+
+/** Runs a command for which `folder` is a volume. Only root may mount. */
+const WITH_VOLUME = ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" "$0" && exec "$@"'] as const
+const mounts = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'true']).status === 0
+
+t.test(
+  'what root restores into the volume of a service belongs to the service, and the data of before stays in it',
+  { skip: !mounts && 'no right to mount' },
+  async t => {
+    const [OTHER, SERVICE] = [54_321, 60_990]
+    const folder = t.testdir({ volume: { 'master.key': `${'07'.repeat(32)}\n`, recordings: { 'a.wav': 'sound' } } })
+    const volume = join(folder, 'volume')
+    await putEmptyDatabase(volume)
+    const archive = join(folder, 'backup.tar.gz')
+    const of_other = [`--owner=${OTHER}`, `--group=${OTHER}`, '-czf', archive, '-C', volume]
+    execFileSync('tar', [...of_other, DATABASE_FILE, 'master.key', 'recordings'])
+    chownSync(volume, SERVICE, SERVICE)
+    const { ino } = statSync(join(volume, DATABASE_FILE))
+    const [program = '', ...words] = WITH_VOLUME
+    const restore = [`${TREE}/bin/strowger`, '--data', volume, 'restore', '--replace', '--json', archive]
+    const { status, stdout, stderr } = spawnSync(program, [...words, volume, ...restore], { encoding: 'utf8' })
+    t.equal(status, 0, stderr)
+    const { aside } = JSON.parse(stdout)
+    t.equal(statSync(join(aside, DATABASE_FILE)).ino, ino)
+    t.equal(dirname(aside), volume)
+    const names = readdirSync(volume).filter(name => name !== basename(aside))
+    t.same(names.sort(), ['machine.id', 'master.key', 'recordings', DATABASE_FILE])
+    for (const name of [...names, 'recordings/a.wav']) t.equal(statSync(join(volume, name)).uid, SERVICE, name)
+  },
+)
 
 t.test('data of an older version is backed up as it is, and no command but a start brings it up to date', async t => {
   const folder = t.testdir()

@@ -26,16 +26,23 @@ t.test('systemd hears that the platform is up, that it lives, and that it stops'
   await once(child.stdout, 'data')
   let feed = (): void => undefined
   let period_ms = 0
+  let cancelled = 0
   const clock = {
     every(ms: number, work: () => void) {
       period_ms = ms
       feed = work
-      return { cancel: () => undefined }
+      return { cancel: () => void cancelled++ }
     },
   }
   const { PATH } = process.env
   const log = createLog('test', { log_level: 'warn' })
   const manager = serviceManager({ PATH, NOTIFY_SOCKET: path, WATCHDOG_USEC: '60000000' }, clock, log)
+  const preparing = manager.preparing()
+  t.equal(period_ms, 30_000, 'four times in what each extension gives')
+  feed()
+  await until('it prepares its state', () => /^EXTEND_TIMEOUT_USEC=120000000/m.test(heard))
+  preparing.cancel()
+  t.equal(cancelled, 1, 'no more of them')
   manager.ready()
   await until('it is up', () => /^READY=1/m.test(heard))
   t.equal(period_ms, 30_000, 'twice in each period of the watchdog')

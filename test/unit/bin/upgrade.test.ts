@@ -22,6 +22,7 @@ import { markPlace } from '../../../bin/where-state-is.ts'
 import { runBare } from '../../../core/runtime/bare-child.ts'
 import { TREE } from '../../../core/runtime/tree.ts'
 import { DATABASE_FILE, openState } from '../../../core/state/index.ts'
+import { isAsStopped } from '../../../core/state/sqlite/database-file.ts'
 import { strowger } from '../../support/child.ts'
 import { runCommand } from '../../support/command-line.ts'
 import { controlPlane, openSandbox } from '../../support/control-plane.ts'
@@ -224,6 +225,8 @@ t.test('an upgrade that fails leads back to the version before, with every call 
   t.match(await run(first, '--link', link), { code: 1, stderr: /leads to .*strowger-1\.0\.0 already/ })
   const good = await run(second, '--link', link)
   t.equal(good.code, 0, good.stdout + good.stderr)
+  const isExamined = () => isAsStopped(join(data_dir, DATABASE_FILE))
+  t.ok(isExamined(), 'a start does not check again what the step "migrate" has examined')
   const as_second = { link: 'strowger-2.0.0', runs: '2.0.0', migrated: false, interrupted: false }
   t.match(found(), as_second, 'nothing ran before; the new version runs')
   t.equal(readlinkSync(link), 'strowger-2.0.0', 'the link leads there from outside a container, too')
@@ -235,6 +238,7 @@ t.test('an upgrade that fails leads back to the version before, with every call 
     failed.stdout,
     /migrations: 9999-of-the-future[\s\S]*backup …\ndrain …\ncopy …\nswitch …\nmigrate …\nstart …[\s\S]*the way back/,
   )
+  t.ok(isExamined(), 'nor the copy that is in its place again')
   t.match(found(), { ...as_second, late_calls: 1 }, 'a call that ended after the backup is still there')
   const [aside = ''] = readdirSync(folder).filter(name => name.startsWith('data.of-strowger-3.0.0-'))
   const db = new Database(join(folder, aside), { readonly: true })

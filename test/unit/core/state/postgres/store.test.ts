@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { sql } from 'kysely'
+import { Kysely, sql } from 'kysely'
 import { csvCell } from '../../../../../core/domain/text/csv.ts'
 import { systemClock } from '../../../../../core/runtime/clock.ts'
 import { insertMessages } from '../../../../../core/state/calls/ladder.ts'
@@ -22,10 +22,14 @@ import { MIGRATIONS } from '../../../../../core/state/migrations/index.ts'
 import { registerNode } from '../../../../../core/state/nodes/nodes.ts'
 import { auditOfResources } from '../../../../../core/state/people/audit.ts'
 import { callProcedure, queueProcedure } from '../../../../../core/state/port.ts'
+import { postgresDialect } from '../../../../../core/state/postgres/dialect.ts'
+import { postgresEngine } from '../../../../../core/state/postgres/engine.ts'
 import { openPostgres, poolOf } from '../../../../../core/state/postgres/store.ts'
 import { inTurn } from '../../../../../core/state/postgres/turns.ts'
+import type { Schema } from '../../../../../core/state/schema/index.ts'
 import { putEmptyDatabase } from '../../../../support/fresh-state.ts'
 import t from '../../../../support/harness/index.ts'
+import { freePort } from '../../../../support/ports.ts'
 import { postgresDatabase, postgresState } from '../../../../support/postgres.ts'
 import { PATIENCE_MS, until } from '../../../../support/wait.ts'
 
@@ -53,6 +57,14 @@ t.test(
     t.match(await fifth.db.selectFrom('configuration').selectAll().execute(), [{ id: 1, revision: 2 }])
   },
 )
+
+t.test('a database that cannot be read does not pass for an empty one', async t => {
+  const pool = poolOf(`postgres://strowger@127.0.0.1:${await freePort()}/voice`, { size: 1 })
+  const engine = postgresEngine(pool, PATIENCE_MS)
+  const db = new Kysely<Schema>({ dialect: postgresDialect({ engine, pool, busy_timeout_ms: PATIENCE_MS }) })
+  t.teardown(() => db.destroy())
+  await t.rejects(executedMigrations(db), { name: 'StateError', failure: 'away' })
+})
 
 t.test(
   'a schema of another version is refused, unless its migration was asked for or no other machine runs',
