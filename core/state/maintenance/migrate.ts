@@ -57,16 +57,13 @@ export async function missingMigrations(
   return Object.keys(migrations).filter(one => !executed.includes(one))
 }
 
-/** The engines' errors for a table that does not exist. SQLite has one code for most faults of a statement. */
-const NO_TABLE = /^(42P01|SQLITE_ERROR no such table)/
-
-/** Lists executed migrations. A new database has no table of them. @throws StateError when it cannot be read */
+/** Lists executed migrations. @throws StateError when the database cannot be read */
 export async function executedMigrations(db: AnyDb): Promise<readonly string[]> {
   try {
     return (await db.selectFrom('kysely_migration').select('name').execute()).map(({ name }) => name)
   } catch (error) {
-    // A server that goes away meanwhile would look like an empty database, which anybody may migrate.
-    if (error instanceof StateError && NO_TABLE.test(`${error.code} ${error.message}`)) return []
+    // A new database has no such table. One that goes away meanwhile must not pass for it: anybody may migrate that.
+    if (error instanceof StateError && error.failure === null) return []
     throw error
   }
 }
