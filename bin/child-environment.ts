@@ -51,7 +51,8 @@ const TLS: readonly Name[] = ['tls_cert', 'tls_key', 'acme_names', 'acme_url', '
 
 /** The settings that each process gets. A process that handles strangers' packets gets no secrets but its own. */
 export const READ_BY: Readonly<Record<ProcessName, readonly Name[]>> = {
-  media: [...ADDRESSES, ...MEDIA, ...ENGINES, ...PROVIDERS],
+  // Media reaches the HTTP port, and proxies decide where that listens.
+  media: [...ADDRESSES, ...MEDIA, ...ENGINES, ...PROVIDERS, 'trusted_proxies'],
   edge: [...ADDRESSES, ...TLS, ...LINK, 'roles', 'hep', 'hep_id', 'hep_password'],
   sandbox: ADDRESSES,
   signaling: [

@@ -5,7 +5,7 @@ import { sharedAddresses } from '../core/domain/machines/addresses.ts'
 import { ROLES, rolesInRow, speaksSip } from '../core/domain/machines/roles.ts'
 import { visible } from '../core/domain/text/visible.ts'
 import { runBare } from '../core/runtime/bare-child.ts'
-import { addressesOf, readSettings, type Settings } from '../core/runtime/config.ts'
+import { addressesOf, httpBindOf, readSettings, type Settings } from '../core/runtime/config.ts'
 import { databaseName } from '../core/runtime/database-url.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
@@ -123,12 +123,16 @@ async function ports(config: Settings): Promise<Finding[]> {
   const https: [string, number, string][] =
     config.https_port === null ? [] : [['HTTPS', config.https_port, 'STROWGER_HTTPS_PORT']]
   const tcp = [http, ...https, ...(embedded ? sip : [])]
-  const free = async (check: (host: string, port: number) => Promise<boolean>, port: number): Promise<boolean> =>
-    (await Promise.all(addressesOf(config).map(({ bind }) => check(bind, port)))).every(ok => ok)
+  const binds = addressesOf(config).map(({ bind }) => bind)
+  const free = async (
+    check: (host: string, port: number) => Promise<boolean>,
+    port: number,
+    hosts = binds,
+  ): Promise<boolean> => (await Promise.all(hosts.map(host => check(host, port)))).every(ok => ok)
   const over_tcp = await Promise.all(
     tcp.map(async ([what, port, variable]) => ({
       what: `${what} port ${port} is free`,
-      ok: await free(tcpPortFree, port),
+      ok: await free(tcpPortFree, port, port === config.http_port ? [httpBindOf(config)] : binds),
       mend: `free it or set ${variable}`,
     })),
   )

@@ -74,7 +74,7 @@ void runProcess('control', loadConfig, async ({ config, log, metrics }) => {
     const callbacks = startCallbacks({ ...services, metrics })
     const exposed = exposeControl({ ...services, metrics })
     const files = await filesFor(config, log)
-    log.info({ port: server.port, secure_port: server.secure_port }, 'control is up')
+    log.info({ host: listen.host, port: server.port, secure_port: server.secure_port }, 'control is up')
     return {
       renewTls: tls => server.renewTls(tls),
       async stop() {

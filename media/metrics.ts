@@ -88,5 +88,7 @@ export function countRecordingFailures(registry: Registry): (reason: string) => 
     labelNames: ['reason'],
     registers: [registry],
   })
+  // Prometheus sees no increase in a series that begins with its first failure.
+  for (const reason of ['disk_full', 'failed']) counter.inc({ reason }, 0)
   return reason => counter.inc({ reason })
 }

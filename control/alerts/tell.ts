@@ -30,12 +30,14 @@ export async function tellAlert(
     await queueEvent(trx, { project_id: alert.project_id, kind: event, data: presentAlert(alert) }, now_ms)
   if (!channels.includes('email') && !channels.includes('sms')) return
   const settings = await alertSettings(trx, alert.project_id)
-  const wait_ms = quietFor(alert.severity as AlertSeverity, settings, clockOf(now_ms, time_zone))
+  const quietAt = (ms: number) => quietFor(alert.severity as AlertSeverity, settings, clockOf(ms, time_zone))
+  const waited_ms = now_ms + quietAt(now_ms)
   const message = {
     project_id: alert.project_id,
     alert_id: alert.id,
     event,
-    next_attempt_at: iso(now_ms + wait_ms),
+    // Clocks that go back meanwhile put the end of quiet off.
+    next_attempt_at: iso(waited_ms + quietAt(waited_ms)),
   }
   const emails = channels.includes('email') ? await emailRecipients(trx, alert, settings.email_recipients) : []
   for (const recipient of emails)

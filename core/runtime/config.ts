@@ -30,7 +30,7 @@ export interface Settings extends SpeechEngines {
   /** The SIP and RTP address of the other family (IPv4 or IPv6); null serves one family. */
   readonly second: OwnAddress | null
   readonly http_port: number
-  /** Port of HTTPS. With it, `http_port` serves this machine alone; null serves no TLS. */
+  /** Port of HTTPS; null serves no TLS. `httpBindOf` tells whom `http_port` serves. */
   readonly https_port: number | null
   readonly sip_port: number
   readonly sips_port: number
@@ -253,16 +253,33 @@ const mediaPlane = (env: Environment) => ({
   media_threads: read(env, VARIABLES.media_threads),
 })
 
-/** Returns the address that the HTTP port is bound to. With HTTPS, nothing leaves this machine in clear. */
-export const httpBindOf = ({ bind, https_port }: Pick<Config, 'bind' | 'https_port'>): string =>
-  https_port === null ? bind : bind.includes(':') ? '::1' : '127.0.0.1'
+/** What decides where the HTTP port listens. */
+type HttpPlace = Pick<Config, 'bind' | 'https_port' | 'base_url' | 'trusted_proxies'>
+
+/**
+ * Returns the address that the HTTP port is bound to. With HTTPS, by us or by proxies of this machine alone, nothing
+ * leaves this machine in clear.
+ */
+export const httpBindOf = (config: HttpPlace): string =>
+  config.https_port === null && !isBehindOwnProxy(config) ? config.bind : loopbackLike(config.bind)
+
+/** A proxy of this machine finds us on loopback. Who binds all addresses is found there too, and wants the others. */
+const isBehindOwnProxy = ({ bind, base_url, trusted_proxies }: HttpPlace): boolean =>
+  base_url.startsWith('https:') &&
+  trusted_proxies.length > 0 &&
+  trusted_proxies.every(proxy => proxy === 'loopback' || isLoopback(proxy)) &&
+  !isLoopback(bind) &&
+  !isAny(bind)
 
 /** Returns the address by which programs on this machine reach the HTTP APIs. It carries no TLS. */
-export function localUrl(config: Pick<Config, 'bind' | 'http_port' | 'https_port'>): string {
+export function localUrl(config: HttpPlace & Pick<Config, 'http_port'>): string {
   const bind = httpBindOf(config)
-  const any = bind === '0.0.0.0' || (isIP(bind) === 6 && /^[0:]+$/.test(bind))
-  return `http://${uriHost(any ? (isIP(bind) === 6 ? '::1' : '127.0.0.1') : bind)}:${config.http_port}`
+  return `http://${uriHost(isAny(bind) ? loopbackLike(bind) : bind)}:${config.http_port}`
 }
+
+const isAny = (bind: string): boolean => bind === '0.0.0.0' || (isIP(bind) === 6 && /^[0:]+$/.test(bind))
+
+const loopbackLike = (address: string): string => (isIP(address) === 6 ? '::1' : '127.0.0.1')
 
 /** Returns our addresses, one per served family. The first is that of `config.host`. */
 export const addressesOf = ({ host, bind, second }: Pick<Config, 'host' | 'bind' | 'second'>): readonly OwnAddress[] =>

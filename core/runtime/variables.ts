@@ -142,7 +142,8 @@ export const VARIABLES = {
   trusted_proxies: variable(
     'STROWGER_TRUSTED_PROXIES',
     'none',
-    'HTTP proxies whose X-Forwarded-For, -Proto and -Host are believed: CIDRs, `loopback`, or `none`',
+    'HTTP proxies whose X-Forwarded-For, -Proto and -Host are believed: CIDRs, `loopback`, or `none`; ' +
+      'with `loopback` alone before an https STROWGER_BASE_URL, the HTTP port serves this machine alone',
     ranges,
   ),
   operator_sources: variable(

@@ -167,6 +167,15 @@ t.test('alerts that are not critical wait until quiet hours end, also across mid
   t.match(mail.mails.at(-1)?.text, /Strowger critical/, 'what is grave does not wait')
 })
 
+t.test('quiet hours end by the clock also in the night in which it goes back', async t => {
+  const w = await alertWorld(t, '2026-10-24T22:00:00.000Z')
+  await w.state.db.updateTable('organization').set({ time_zone: 'Europe/London' }).execute()
+  await settings(w, { quiet_from: '22:00', quiet_to: '06:30' })
+  await setBalance(w, 1)
+  const { next_attempt_at } = await w.state.db.selectFrom('alert_notification').selectAll().executeTakeFirstOrThrow()
+  t.equal(next_attempt_at, '2026-10-25T06:30:00.000Z', 'half past six in London, seven and a half hours of the clock')
+})
+
 t.test('a change creates a revision; alerts keep the revision that they fired under', async t => {
   const w = await alertWorld(t)
   await setBalance(w, 1)

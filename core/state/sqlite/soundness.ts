@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { isAsStopped } from './database-file.ts'
 
@@ -10,11 +10,20 @@ const READ_BYTES = 1024 ** 2
 /** The check stops after this many findings: one is enough. */
 const MOST_FINDINGS = 1
 
-/** Reports whether a file's first bytes are those of a SQLite database. */
-export const isDatabase = (file: string): boolean =>
-  readFileSync(file).subarray(0, HEADER.length).equals(Buffer.from(HEADER))
-
+/** The first bytes of a SQLite database. */
 const HEADER = 'SQLite format 3'
+
+/** Reports whether a file's first bytes are those of a SQLite database. It may be too large to be read whole. */
+export function isDatabase(file: string): boolean {
+  const fd = openSync(file, 'r')
+  try {
+    const first = Buffer.alloc(HEADER.length)
+    readSync(fd, first)
+    return first.equals(Buffer.from(HEADER))
+  } finally {
+    closeSync(fd)
+  }
+}
 
 /**
  * Checks a database file. Returns SQLite's first finding; null when the file is sound or does not exist yet. A file

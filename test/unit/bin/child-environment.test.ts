@@ -1,5 +1,5 @@
 import { environmentOf, READ_BY } from '../../../bin/child-environment.ts'
-import { VARIABLES } from '../../../core/runtime/config.ts'
+import { localUrl, readSettings, VARIABLES } from '../../../core/runtime/config.ts'
 import t from '../../support/harness/index.ts'
 
 /** Variables that only the supervisor reads. */
@@ -9,6 +9,15 @@ t.test('each variable goes to a process or belongs to the supervisor', async t =
   const told = new Set(Object.values(READ_BY).flat())
   const untold = Object.keys(VARIABLES).filter(name => !told.has(name as keyof typeof VARIABLES))
   t.same(untold.sort(), [...SUPERVISOR].sort())
+})
+
+t.test('control and media agree on where the HTTP port listens', async t => {
+  const proxied = { STROWGER_BASE_URL: 'https://voice.example.com', STROWGER_TRUSTED_PROXIES: 'loopback' }
+  for (const more of [proxied, { STROWGER_HTTPS_PORT: '8443' }, {}])
+    for (const name of ['control', 'media'] as const) {
+      const env = { STROWGER_HOST: '192.0.2.1', ...more }
+      t.equal(localUrl(readSettings(environmentOf(name, env))), localUrl(readSettings(env)), name)
+    }
 })
 
 t.test('only signaling and control get the master key', async t => {

@@ -10,6 +10,7 @@ interface Service {
   readonly environment?: Readonly<Record<string, string>>
   readonly network_mode?: string
   readonly ports?: readonly string[]
+  readonly logging?: { readonly driver?: string; readonly options?: Readonly<Record<string, string>> }
 }
 
 type Environment = Readonly<Record<string, string>>
@@ -37,6 +38,13 @@ t.test('compose.yaml requires STROWGER_HOST and sets up no drachtio-server', asy
   const { strowger } = compose('compose.yaml', BASE)
   t.equal(strowger?.environment?.['STROWGER_HOST'], '203.0.113.10')
   t.notOk('STROWGER_DRACHTIO' in (strowger?.environment ?? {}))
+})
+
+t.test('the logs of containers have an end', async t => {
+  const services = { ...compose('compose.yaml', BASE), ...compose('compose.drachtio.yaml', WHOLE) }
+  // That file adds to the first one's service.
+  services['strowger'] = compose('compose.yaml', BASE)['strowger'] ?? {}
+  for (const [name, { logging }] of Object.entries(services)) t.match(logging?.options?.['max-size'], /^\d+m$/, name)
 })
 
 t.test('compose.drachtio.yaml requires a secret and a certificate', async t => {

@@ -178,6 +178,12 @@ t.test('a full disk ends the recording but not the call, and is reported and cou
   const client = connectMedia({ path: join(data_dir, 'run', 'media.sock'), log: quiet })
   t.teardown(() => client.close())
   await up(client)
+  for (const reason of ['disk_full', 'failed'])
+    t.match(
+      await metricsOf('media'),
+      new RegExp(`strowger_media_recordings_failed_total\\{reason="${reason}",process="media"\\} 0\n`),
+      'Prometheus sees the first failure as an increase',
+    )
   const file = join(data_dir, 'recordings', 'full.wav')
   const { peer } = await recordedLeg(client, 'full', file)
   const other = await openRtpPeer()

@@ -180,11 +180,14 @@ t.test('the command knows the settings of the service, which root alone can read
     .replace('/etc/strowger/strowger.env', join(root, 'strowger.env'))
     .replace('/usr/lib/strowger/bin/strowger', join(root, 'command'))
   const env = { PATH: `${root}:${process.env['PATH']}`, STROWGER_LOG: 'debug' }
-  const ran = spawnSync('sh', ['-c', script, 'strowger', 'calls', 'list'], { encoding: 'utf8', env })
+  const run = (more: Readonly<Record<string, string>> = {}) =>
+    spawnSync('sh', ['-c', script, 'strowger', 'calls', 'list'], { encoding: 'utf8', env: { ...env, ...more } })
+  const ran = run()
   t.same(
     [ran.stdout.split('\n'), ran.stderr],
     [
       [
+        'STROWGER_DATA=/var/lib/strowger',
         'STROWGER_DOMAIN=voice.example.com',
         'STROWGER_LOG=debug',
         'STROWGER_MASTER_KEY=a b "c" $(id)',
@@ -196,6 +199,10 @@ t.test('the command knows the settings of the service, which root alone can read
       '',
     ],
   )
+  const folder = (stdout: string) => /^STROWGER_DATA=(.*)$/m.exec(stdout)?.[1]
+  appendFileSync(join(root, 'strowger.env'), '\nSTROWGER_DATA=/srv/strowger\n')
+  t.equal(folder(run().stdout), '/srv/strowger', 'the settings move the data')
+  t.equal(folder(run({ STROWGER_DATA: '/srv/other' }).stdout), '/srv/other', 'the shell names another installation')
 })
 
 t.test('what people are told to type is the command of their installation', async t => {

@@ -136,11 +136,34 @@ t.test('with HTTPS, the public address is https, and the HTTP port is bound to t
   t.match([open.base_url, httpBindOf(open)], ['http://192.0.2.1:8080', '0.0.0.0'])
   const secure = load({ STROWGER_HOST: '192.0.2.1', STROWGER_BIND: '0.0.0.0', STROWGER_HTTPS_PORT: '8443' })
   t.match([secure.base_url, httpBindOf(secure)], ['https://192.0.2.1:8443', '127.0.0.1'])
-  t.equal(httpBindOf({ bind: '::', https_port: 8443 }), '::1')
+  t.equal(httpBindOf(load({ STROWGER_HOST: '2001:db8::1', STROWGER_BIND: '::', STROWGER_HTTPS_PORT: '8443' })), '::1')
   t.equal(localUrl(open), 'http://127.0.0.1:8080')
   t.equal(localUrl(load({ STROWGER_HOST: '2001:db8::1' })), 'http://[2001:db8::1]:8080')
   t.throws(() => load({ STROWGER_HTTPS_PORT: '8080' }), { message: /STROWGER_HTTP_PORT=8080.*STROWGER_HTTPS_PORT/ })
 })
+
+t.test(
+  'behind a proxy of this machine the HTTP port is on loopback, where the guides name it to the proxy',
+  async t => {
+    const set = { HOST: '192.0.2.1', BASE_URL: 'https://voice.example.com', TRUSTED_PROXIES: 'loopback' }
+    const place = (change: Readonly<Record<string, string>>) => {
+      const all = Object.entries({ ...set, ...change }).map(([name, value]) => [`STROWGER_${name}`, value])
+      const config = load(Object.fromEntries(all))
+      return [httpBindOf(config), localUrl(config)]
+    }
+    t.same(place({}), ['127.0.0.1', 'http://127.0.0.1:8080'])
+    t.same(place({ BIND: '10.0.0.5' }), ['127.0.0.1', 'http://127.0.0.1:8080'], 'behind NAT')
+    t.same(place({ TRUSTED_PROXIES: '127.0.0.1,::1' }), ['127.0.0.1', 'http://127.0.0.1:8080'])
+    t.same(place({ HOST: '2001:db8::1,192.0.2.1' }), ['::1', 'http://[::1]:8080'])
+    t.same(place({ HOST: '127.0.0.2' }), ['127.0.0.2', 'http://127.0.0.2:8080'])
+
+    const reached = ['192.0.2.1', 'http://192.0.2.1:8080']
+    t.same(place({ BASE_URL: 'http://voice.example.com' }), reached, 'nothing else carries TLS')
+    t.same(place({ TRUSTED_PROXIES: 'none' }), reached)
+    t.same(place({ TRUSTED_PROXIES: 'loopback,192.0.2.1' }), reached, 'a proxy comes from elsewhere, too')
+    t.same(place({ BIND: '0.0.0.0' }), ['0.0.0.0', 'http://127.0.0.1:8080'], 'the operator wants every address')
+  },
+)
 
 t.test('refuses an HTTP port that browsers block', async t => {
   t.throws(() => load({ STROWGER_HTTP_PORT: '6000' }), { message: /STROWGER_HTTP_PORT=6000: browsers refuse/ })

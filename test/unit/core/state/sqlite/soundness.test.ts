@@ -1,8 +1,8 @@
-import { closeSync, openSync, statSync, utimesSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, openSync, statSync, truncateSync, utimesSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { noteStop } from '../../../../../core/state/sqlite/database-file.ts'
-import { damageOf } from '../../../../../core/state/sqlite/soundness.ts'
+import { damageOf, isDatabase } from '../../../../../core/state/sqlite/soundness.ts'
 import t from '../../../../support/harness/index.ts'
 
 /** A limit below the size of every file here: all of them count as large. */
@@ -51,4 +51,15 @@ t.test('a large database is checked when a log is left, and a stop with one leav
   t.equal(damageOf(file, ALL_LARGE), null)
   writeFileSync(`${file}-wal`, 'left')
   t.type(damageOf(file, ALL_LARGE), 'string', 'a power cut leaves a log')
+})
+
+t.test('a database is known by its first bytes, whatever its size', async t => {
+  const file = join(t.testdir(), 'large.sqlite')
+  writeFileSync(file, 'SQLite format 3\0')
+  t.equal(isDatabase(file), true)
+  // Node.js reads no file of more than 2 GiB at once. This one takes no room on the disk.
+  truncateSync(file, 3 * 1024 ** 3)
+  t.equal(isDatabase(file), true)
+  writeFileSync(file, 'SQLite')
+  t.equal(isDatabase(file), false)
 })
