@@ -41,13 +41,16 @@ const HOPS_OF_OUR_OWN = 70
 export async function placeTransferred(ctx: AdmissionContext, asked: TransferRequest): Promise<TransferPlaced> {
   const trunk = ctx.snapshot().trunks.get(asked.trunk_id)
   if (!trunk) return refused('trunk_disabled')
-  const e164 = parseNumber(asked.target.number, DEFAULT_COUNTRY)?.e164 ?? null
-  const number = e164 === null ? undefined : ctx.snapshot().numbers.get(e164)
+  const number = ctx.snapshot().numbers.get(readAs(trunk, asked.target.number))
   if (!number || number.status === 'available') return toWorld(ctx, asked, trunk)
   if (number.status === 'quarantined') return refused('number_quarantined')
   if (number.route_kind === 'voice_application') return toApplication(ctx, asked, trunk, number)
   return toTrunk(ctx, asked, trunk, number)
 }
+
+/** Returns a number in E.164, read as the transferor's peer writes it; one that cannot be read as it is. */
+const readAs = (trunk: TrunkConfig | undefined, number: string): string =>
+  parseNumber(number, trunk?.country ?? DEFAULT_COUNTRY)?.e164 ?? number
 
 async function toWorld(ctx: AdmissionContext, asked: TransferRequest, trunk: TrunkConfig): Promise<TransferPlaced> {
   const { target } = asked
@@ -89,7 +92,7 @@ async function toTrunk(
   const to = snapshot.trunks.get(route_kind === 'trunk' ? route_id : (snapshot.trunk_of_subtrunk.get(route_id) ?? ''))
   if (!to) return refused('number_unrouted')
   const owner = { project_id, trunk_id: to.id, number, application: null }
-  const asks = onNet(ctx, asked, trunk, project_id, { type: route_kind, id: route_id })
+  const asks = onNet(ctx, asked, trunk, number, { project_id, service: { type: route_kind, id: route_id } })
   const { diversion } = presented(ctx, asked)
   const inbound = asks.find(({ part }) => part === 'inbound')
   return dial(ctx, asked, trunk, owner, asks, (sid, outcome) => {
@@ -111,7 +114,7 @@ async function toApplication(
   if (!application) return refused('number_unrouted')
   const { project_id, id } = application
   const trunk_id = project_id === trunk.project_id ? trunk.id : null
-  const asks = onNet(ctx, asked, trunk, project_id, { type: 'voice_application', id })
+  const asks = onNet(ctx, asked, trunk, number, { project_id, service: { type: 'voice_application', id } })
   const admitted = await admit(ctx, asked, trunk, { project_id, trunk_id, number, application }, asks)
   if ('kind' in admitted) return admitted
   const { row, decided } = admitted
@@ -130,8 +133,8 @@ function onNet(
   ctx: AdmissionContext,
   asked: TransferRequest,
   trunk: TrunkConfig,
-  project_id: string,
-  service: Ask['service'],
+  { e164 }: NumberConfig,
+  route: Pick<Ask, 'project_id' | 'service'>,
 ): TransferAsk[] {
   const shown = presented(ctx, asked)
   const common = {
@@ -151,7 +154,8 @@ function onNet(
       service: { type: 'trunk', id: trunk.id },
       own_targets: ownTargets(ctx, trunk),
     },
-    { ...common, part: 'inbound', way: null, project_id, service, own_targets: null },
+    // In E.164: the number's route may be a trunk of another country.
+    { ...common, ...route, called: e164, part: 'inbound', way: null, own_targets: null },
   ]
 }
 
@@ -229,13 +233,12 @@ interface Presented {
 /** Returns the caller that the target sees: the caller of an inbound call, else the transferor's own number. */
 function presented(ctx: AdmissionContext, { transferor, transferee, trunk_id }: TransferRequest): Presented {
   const snapshot = ctx.snapshot()
-  const project_id = snapshot.trunks.get(trunk_id)?.project_id
+  const trunk = snapshot.trunks.get(trunk_id)
   const { from_number, to_number } = transferor.call.row_now
-  const e164 = (number: string): string => parseNumber(number, DEFAULT_COUNTRY)?.e164 ?? number
-  const isOwn = (number: string): boolean => holdsNumber(snapshot, project_id, e164(number))
+  const isOwn = (number: string): boolean => holdsNumber(snapshot, trunk?.project_id, readAs(trunk, number))
   // Admission wants a number of the transferor's trunk where that has any (docs/calls.md).
   const isOfTrunk = (number: string): boolean => {
-    const { route_kind = null, route_id = null } = snapshot.numbers.get(e164(number)) ?? {}
+    const { route_kind = null, route_id = null } = snapshot.numbers.get(readAs(trunk, number)) ?? {}
     const routed_to = route_kind === 'subtrunk' ? snapshot.trunk_of_subtrunk.get(route_id ?? '') : route_id
     return isOwn(number) && routed_to === trunk_id
   }
@@ -283,7 +286,7 @@ function rowOf(ctx: AdmissionContext, asked: TransferRequest, { project_id, trun
     origin: 'trunk' as const,
     direction: number === null ? ('outbound' as const) : ('inbound' as const),
     from_number: presented(ctx, asked).caller,
-    to_number: parseNumber(asked.target.number, DEFAULT_COUNTRY)?.e164 ?? asked.target.number,
+    to_number: readAs(ctx.snapshot().trunks.get(asked.trunk_id), asked.target.number),
     status: 'ringing' as const,
     trunk_id,
     carrier_id: null,
