@@ -1,3 +1,4 @@
+import { isForeign } from '../../core/domain/calls/foreign.ts'
 import { type CallRequest, hidesCaller } from '../../core/domain/calls/request.ts'
 import { mayBeForwarded } from '../../core/domain/identity/index.ts'
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
@@ -96,7 +97,9 @@ async function toTrunk(
   const { diversion } = presented(ctx, asked)
   const inbound = asks.find(({ part }) => part === 'inbound')
   return dial(ctx, asked, trunk, owner, asks, (sid, outcome) => {
-    const going = outgoing(ctx, asked, sid, outcome, diversion)
+    const all = outgoing(ctx, asked, sid, outcome, diversion)
+    // The PBX of another tenant gets none of the transferor's X- headers, by either route of its number.
+    const going = isForeign(trunk, to) ? { ...all, passed: {} } : all
     const second = inbound ? secondRoute(ctx, number, { ...inbound, call_sid: sid }, going, false) : null
     return { hops: deliveryHops(ctx, to, going), second }
   })
