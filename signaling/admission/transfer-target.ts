@@ -229,6 +229,8 @@ interface Presented {
   readonly caller: string
   /** Whether the trunk forwards the caller of an inbound call (design section 4, "Caller identity when forwarding"). */
   readonly forwarded: boolean
+  /** The caller withholds the number. */
+  readonly restricted: boolean
   /** The diverting number, which the caller dialled first (RFC 5806). */
   readonly diversion: string | null
 }
@@ -246,10 +248,12 @@ function presented(ctx: AdmissionContext, { transferor, transferee, trunk_id }: 
     return isOwn(number) && routed_to === trunk_id
   }
   const forwards = mayBeForwarded(transferor.call.row_now) && transferor.call === transferee.call && isOwn(to_number)
-  if (forwards && !isOwn(from_number)) return { caller: from_number, forwarded: true, diversion: to_number }
+  const restricted = hidesCaller(transferor.call.row_now.request)
+  if (forwards && !isOwn(from_number)) return { caller: from_number, forwarded: true, restricted, diversion: to_number }
   const both = [from_number, to_number]
   const own = both.find(isOfTrunk) ?? both.find(isOwn) ?? from_number
-  return { caller: own, forwarded: false, diversion: isOwn(own) ? own : null }
+  const withheld = restricted && own === from_number
+  return { caller: own, forwarded: false, restricted: withheld, diversion: isOwn(own) ? own : null }
 }
 
 function outgoing(
@@ -260,15 +264,15 @@ function outgoing(
   diversion: string | null,
 ): Outgoing {
   const { target, transferor } = asked
-  const { caller, forwarded } = presented(ctx, asked)
+  const { caller, restricted } = presented(ctx, asked)
   return {
     call_sid: sid,
     called_e164: outcome.called?.e164 ?? target.number,
     caller_e164: outcome.caller_e164 ?? caller,
-    restricted: forwarded && hidesCaller(transferor.call.row_now.request),
+    restricted,
     caller_name: null,
     max_forwards: HOPS_OF_OUR_OWN,
-    diverters: diversion === null ? [] : divertedBy(transferor.call, diversion, 'deflection'),
+    diverters: diversion === null ? [] : divertedBy(transferor.call, diversion, 'deflection', restricted && diversion === caller),
     passed: target.headers,
   }
 }
@@ -276,10 +280,16 @@ function outgoing(
 function rowOf(ctx: AdmissionContext, asked: TransferRequest, { project_id, trunk_id, number, application }: Owner) {
   const at = iso(ctx.clock.now())
   const parent = asked.transferor.call
-  const callback: CallRequest | null = application && {
-    status_callback: application.status_callback_url,
-    status_callback_method: application.status_callback_method,
-    status_callback_events: ['completed'],
+  const { caller, restricted } = presented(ctx, asked)
+  const request: CallRequest = {
+    ...(application
+      ? {
+          status_callback: application.status_callback_url,
+          status_callback_method: application.status_callback_method,
+          status_callback_events: ['completed'],
+        }
+      : {}),
+    ...(restricted ? { restricted: true as const } : {}),
   }
   return {
     sid: newId.call(),
@@ -288,7 +298,7 @@ function rowOf(ctx: AdmissionContext, asked: TransferRequest, { project_id, trun
     parent_call_sid: parent.project_id === project_id ? parent.sid : null,
     origin: 'trunk' as const,
     direction: number === null ? ('outbound' as const) : ('inbound' as const),
-    from_number: presented(ctx, asked).caller,
+    from_number: caller,
     to_number: readAs(ctx.snapshot().trunks.get(asked.trunk_id), asked.target.number),
     status: 'ringing' as const,
     trunk_id,
@@ -296,7 +306,7 @@ function rowOf(ctx: AdmissionContext, asked: TransferRequest, { project_id, trun
     number_id: number?.id ?? null,
     application_id: application?.id ?? null,
     sip_call_id: null,
-    request: callback && JSON.stringify(callback),
+    request: JSON.stringify(request),
     node_id: ctx.node_id,
     queued_at: at,
     ...NOTHING_YET,

@@ -30,6 +30,8 @@ export interface CallRequest {
   readonly diverters?: readonly Diverter[]
   /** The caller's display name as it came; absent when there is none or the caller withholds the number. */
   readonly caller_name?: string
+  /** The caller withholds the number; otherwise absent. */
+  readonly restricted?: true
 }
 
 /** The SIP facts of an inbound call. */
@@ -42,7 +44,7 @@ export interface SipOrigin {
   readonly headers: Readonly<Record<string, string>>
   /** The caller's location, an XML document (RFC 5491, RFC 6442); absent when the INVITE has none. */
   readonly pidf_lo?: string
-  /** The caller withholds the number; otherwise absent. */
+  /** As `CallRequest.restricted`, in rows of earlier versions. */
   readonly restricted?: true
   /** The verification result of the carrier's signature of the caller; absent when none was checked. */
   readonly verstat?: Verstat | null
@@ -58,7 +60,10 @@ export interface RecordRequest {
 }
 
 /** Reports whether the caller withholds the number. It stays hidden wherever the call is sent on. */
-export const hidesCaller = (json: string | null): boolean => readCallRequest(json).sip?.restricted === true
+export function hidesCaller(json: string | null): boolean {
+  const { restricted, sip } = readCallRequest(json)
+  return restricted === true || sip?.restricted === true
+}
 
 /** Parses a stored request. An unreadable one counts as empty, so that it cannot keep a call from ending. */
 export function readCallRequest(json: string | null): CallRequest {
