@@ -1,5 +1,5 @@
 import { type Service, voiceService } from '../../core/domain/admission/index.ts'
-import { readCallRequest } from '../../core/domain/calls/request.ts'
+import { hopsLeft, readCallRequest } from '../../core/domain/calls/request.ts'
 import { attestationOf, mayBeForwarded } from '../../core/domain/identity/index.ts'
 import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { orderByPriority } from '../../core/domain/routing/index.ts'
@@ -28,7 +28,6 @@ import { secondOf } from './second-route.ts'
 /** Places the children of a script: gathers the facts, asks for admission and starts the INVITEs. */
 
 const CHILD_RING_LIMIT_MS = 600_000
-const HOPS_OF_OUR_OWN = 70
 /** The number of URIs that one Sip noun may try. */
 const MAX_URIS = 10
 const PLACED = ['udp', 'tcp', 'tls'] as const
@@ -40,6 +39,7 @@ export async function placeChild(
   options: ChildRequest,
 ): Promise<NotPlaced | null> {
   const { target } = options.command
+  if (hopsLeft(parent.row_now.request) <= 0) return refusedBy('too_many_hops')
   if (target.kind === 'application') return placeApplication(ctx, parent, options, target)
   if (ctx.draining()) return refusedBy('draining')
   switch (target.kind) {
@@ -100,7 +100,7 @@ async function placeNumber(
     caller_e164: outcome.caller_e164,
     restricted: hidesItsCaller(parent, command),
     caller_name: null,
-    max_forwards: HOPS_OF_OUR_OWN,
+    max_forwards: hopsLeft(parent.row_now.request),
     diverters: sent_on ? divertedBy(parent, parent.row_now.to_number, parent.divertsBecause) : [],
     passed: {},
     attest: attestationOf(outcome.caller_ownership, readCallRequest(parent.row_now.request).sip?.verstat ?? null),
@@ -226,7 +226,7 @@ function unnumbered(parent: ScriptedCall, call_sid: string, command: DialChild):
     caller_e164: command.caller_id.replace(/^client:/i, '').replace(/[^A-Za-z0-9+\-_.]/g, '') || 'anonymous',
     restricted: hidesItsCaller(parent, command),
     caller_name: null,
-    max_forwards: HOPS_OF_OUR_OWN,
+    max_forwards: hopsLeft(parent.row_now.request),
     diverters: [],
     passed: {},
   }

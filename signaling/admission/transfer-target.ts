@@ -1,5 +1,5 @@
 import { isForeign } from '../../core/domain/calls/foreign.ts'
-import { type CallRequest, hidesCaller } from '../../core/domain/calls/request.ts'
+import { type CallRequest, hidesCaller, hopsLeft } from '../../core/domain/calls/request.ts'
 import { mayBeForwarded } from '../../core/domain/identity/index.ts'
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
@@ -37,11 +37,11 @@ import { secondRoute } from './second-route.ts'
 type TransferAsk = Omit<Ask, 'call_sid'>
 
 const RING_LIMIT_MS = 60_000
-const HOPS_OF_OUR_OWN = 70
 
 export async function placeTransferred(ctx: AdmissionContext, asked: TransferRequest): Promise<TransferPlaced> {
   const trunk = ctx.snapshot().trunks.get(asked.trunk_id)
   if (!trunk) return refused('trunk_disabled')
+  if (hopsLeft(asked.transferor.call.row_now.request) <= 0) return refused('too_many_hops')
   const number = ctx.snapshot().numbers.get(readAs(trunk, asked.target.number))
   if (!number || number.status === 'available') return toWorld(ctx, asked, trunk)
   if (number.status === 'quarantined') return refused('number_quarantined')
@@ -271,7 +271,7 @@ function outgoing(
     caller_e164: outcome.caller_e164 ?? caller,
     restricted,
     caller_name: null,
-    max_forwards: HOPS_OF_OUR_OWN,
+    max_forwards: hopsLeft(transferor.call.row_now.request),
     diverters: diversion === null ? [] : divertedBy(transferor.call, diversion, 'deflection', restricted && diversion === caller),
     passed: target.headers,
   }
@@ -290,6 +290,7 @@ function rowOf(ctx: AdmissionContext, asked: TransferRequest, { project_id, trun
         }
       : {}),
     ...(restricted ? { restricted: true as const } : {}),
+    max_forwards: hopsLeft(parent.row_now.request),
   }
   return {
     sid: newId.call(),

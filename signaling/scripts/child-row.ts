@@ -1,4 +1,4 @@
-import { type CallRequest, hidesCaller } from '../../core/domain/calls/request.ts'
+import { type CallRequest, hidesCaller, hopsLeft } from '../../core/domain/calls/request.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { NOTHING_YET } from '../../core/state/calls/running-calls.ts'
@@ -22,6 +22,7 @@ export function childRow(
     status_callback: command.status_callback?.url ?? null,
     status_callback_method: command.status_callback?.method ?? 'POST',
     status_callback_events: command.status_callback?.events ?? [],
+    max_forwards: hopsLeft(parent.row_now.request),
     ...(hidesItsCaller(parent, command) ? { restricted: true as const } : {}),
   }
   return {

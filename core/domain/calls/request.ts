@@ -32,6 +32,8 @@ export interface CallRequest {
   readonly caller_name?: string
   /** The caller withholds the number; otherwise absent. */
   readonly restricted?: true
+  /** Max-Forwards of the INVITE that made the call; absent in a call of the API. */
+  readonly max_forwards?: number
 }
 
 /** The SIP facts of an inbound call. */
@@ -63,6 +65,18 @@ export interface RecordRequest {
 export function hidesCaller(json: string | null): boolean {
   const { restricted, sip } = readCallRequest(json)
   return restricted === true || sip?.restricted === true
+}
+
+/** RFC 3261 §8.1.1.6. */
+const HOPS_OF_OUR_OWN = 70
+
+/**
+ * Returns Max-Forwards of an INVITE that a call leads to, by its document or a transfer (RFC 7332): one less than the
+ * call's, so that calls which bring each other about come to an end. At 0 there is no such call.
+ */
+export function hopsLeft(json: string | null): number {
+  const { max_forwards } = readCallRequest(json)
+  return max_forwards === undefined ? HOPS_OF_OUR_OWN : max_forwards - 1
 }
 
 /** Parses a stored request. An unreadable one counts as empty, so that it cannot keep a call from ending. */
