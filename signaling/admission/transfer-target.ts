@@ -1,6 +1,6 @@
 import { isForeign } from '../../core/domain/calls/foreign.ts'
-import { type CallRequest, hidesCaller, hopsLeft } from '../../core/domain/calls/request.ts'
-import { mayBeForwarded } from '../../core/domain/identity/index.ts'
+import { type CallRequest, hidesCaller, hopsLeft, readCallRequest } from '../../core/domain/calls/request.ts'
+import { attestationOf, mayBeForwarded } from '../../core/domain/identity/index.ts'
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
@@ -265,15 +265,17 @@ function outgoing(
 ): Outgoing {
   const { target, transferor } = asked
   const { caller, restricted } = presented(ctx, asked)
+  const { request } = transferor.call.row_now
   return {
     call_sid: sid,
     called_e164: outcome.called?.e164 ?? target.number,
     caller_e164: outcome.caller_e164 ?? caller,
     restricted,
     caller_name: null,
-    max_forwards: hopsLeft(transferor.call.row_now.request),
+    max_forwards: hopsLeft(request),
     diverters: diversion === null ? [] : divertedBy(transferor.call, diversion, 'deflection', restricted && diversion === caller),
     passed: target.headers,
+    attest: attestationOf(outcome.caller_ownership, readCallRequest(request).sip?.verstat ?? null),
   }
 }
 
