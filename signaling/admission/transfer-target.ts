@@ -273,7 +273,10 @@ function outgoing(
     restricted,
     caller_name: null,
     max_forwards: hopsLeft(request),
-    diverters: diversion === null ? [] : divertedBy(transferor.call, diversion, 'deflection', restricted && diversion === caller),
+    diverters:
+      diversion === null
+        ? []
+        : divertedBy(transferor.call, diversion, 'deflection', restricted && diversion === caller),
     passed: target.headers,
     attest: attestationOf(outcome.caller_ownership, readCallRequest(request).sip?.verstat ?? null),
   }
