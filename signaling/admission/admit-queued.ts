@@ -1,4 +1,6 @@
 import type { WayName } from '../../core/domain/admission/index.ts'
+import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
+import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import type { Reason } from '../../core/domain/reasons/index.ts'
 import { admitQueuedCall, type CallRow, type Decided } from '../../core/state/calls/running-calls.ts'
 import type { NodeServices } from '../b2bua/services.ts'
@@ -51,6 +53,15 @@ export const asksOf = (
   line
     ? [
         { ...ask, part: 'on_net', way: null },
-        { ...ask, part: 'inbound', way: null, service: line.service, own_targets: null },
+        {
+          ...ask,
+          // In E.164: the number's route may be a trunk of another country.
+          called: line.number.e164,
+          caller: parseNumber(ask.caller, DEFAULT_COUNTRY)?.e164 ?? ask.caller,
+          part: 'inbound',
+          way: null,
+          service: line.service,
+          own_targets: null,
+        },
       ]
     : [{ ...ask, part: 'outbound', way }]

@@ -46,6 +46,9 @@ export function asksOfInvite(
   if (destination.kind !== 'world' && destination.kind !== 'replaced')
     asks.push({
       ...common,
+      // In E.164: the number's route may be a trunk of another country than the caller's.
+      called: destination.number.e164,
+      caller: asked.caller,
       part: 'inbound',
       way: null,
       from_carrier: peer.kind === 'carrier',

@@ -125,7 +125,6 @@ function requestOf(invite: InboundInvite, asked: PeerRequest, { application, for
     source_ip: invite.source.address,
     headers: applicationHeaders(invite.headers),
     ...locationIn(invite),
-    ...(asked.restricted ? { restricted: true as const } : {}),
     ...(asked.verstat ? { verstat: asked.verstat } : {}),
   }
   return {
@@ -137,6 +136,8 @@ function requestOf(invite: InboundInvite, asked: PeerRequest, { application, for
         }
       : {}),
     ...(foreign ? {} : { sip }),
+    ...(asked.restricted ? { restricted: true as const } : {}),
+    max_forwards: asked.max_forwards,
     forwarded_from: asked.diverters.at(-1)?.number ?? null,
     ...(asked.diverters.length > 0 ? { diverters: asked.diverters } : {}),
     ...(asked.caller_name === null || asked.restricted ? {} : { caller_name: asked.caller_name }),

@@ -1,5 +1,5 @@
 import { type Service, voiceService } from '../../core/domain/admission/index.ts'
-import { hidesCaller, readCallRequest } from '../../core/domain/calls/request.ts'
+import { hopsLeft, readCallRequest } from '../../core/domain/calls/request.ts'
 import { attestationOf, mayBeForwarded } from '../../core/domain/identity/index.ts'
 import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { orderByPriority } from '../../core/domain/routing/index.ts'
@@ -15,7 +15,7 @@ import type { ScriptedCall } from '../b2bua/scripted-call.ts'
 import type { SecondRoute } from '../b2bua/second-route.ts'
 import { ApplicationCall } from '../scripts/application-call.ts'
 import type { ChildRequest, NotPlaced } from '../scripts/child-placing.ts'
-import { childRow } from '../scripts/child-row.ts'
+import { childRow, hidesItsCaller } from '../scripts/child-row.ts'
 import { goesRound } from '../scripts/circles.ts'
 import { admitQueued, asksOf, limitsOf } from './admit-queued.ts'
 import { clientHops } from './clients.ts'
@@ -28,7 +28,6 @@ import { secondOf } from './second-route.ts'
 /** Places the children of a script: gathers the facts, asks for admission and starts the INVITEs. */
 
 const CHILD_RING_LIMIT_MS = 600_000
-const HOPS_OF_OUR_OWN = 70
 /** The number of URIs that one Sip noun may try. */
 const MAX_URIS = 10
 const PLACED = ['udp', 'tcp', 'tls'] as const
@@ -40,6 +39,7 @@ export async function placeChild(
   options: ChildRequest,
 ): Promise<NotPlaced | null> {
   const { target } = options.command
+  if (hopsLeft(parent.row_now.request) <= 0) return refusedBy('too_many_hops')
   if (target.kind === 'application') return placeApplication(ctx, parent, options, target)
   if (ctx.draining()) return refusedBy('draining')
   switch (target.kind) {
@@ -98,9 +98,9 @@ async function placeNumber(
     call_sid: inserted.sid,
     called_e164: outcome.called.e164,
     caller_e164: outcome.caller_e164,
-    restricted: sent_on && hidesCaller(parent.row_now.request),
+    restricted: hidesItsCaller(parent, command),
     caller_name: null,
-    max_forwards: HOPS_OF_OUR_OWN,
+    max_forwards: hopsLeft(parent.row_now.request),
     diverters: sent_on ? divertedBy(parent, parent.row_now.to_number, parent.divertsBecause) : [],
     passed: {},
     attest: attestationOf(outcome.caller_ownership, readCallRequest(parent.row_now.request).sip?.verstat ?? null),
@@ -219,14 +219,14 @@ async function placeClient(
 }
 
 /** Returns the caller of an INVITE to a SIP URI or client. The caller may be a name. */
-function unnumbered(parent: ScriptedCall, call_sid: string, { caller_id, caller_id_source }: DialChild): Outgoing {
+function unnumbered(parent: ScriptedCall, call_sid: string, command: DialChild): Outgoing {
   return {
     call_sid,
     called_e164: '',
-    caller_e164: caller_id.replace(/^client:/i, '').replace(/[^A-Za-z0-9+\-_.]/g, '') || 'anonymous',
-    restricted: caller_id_source === 'parent' && hidesCaller(parent.row_now.request),
+    caller_e164: command.caller_id.replace(/^client:/i, '').replace(/[^A-Za-z0-9+\-_.]/g, '') || 'anonymous',
+    restricted: hidesItsCaller(parent, command),
     caller_name: null,
-    max_forwards: HOPS_OF_OUR_OWN,
+    max_forwards: hopsLeft(parent.row_now.request),
     diverters: [],
     passed: {},
   }

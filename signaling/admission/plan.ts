@@ -27,7 +27,7 @@ export function planOf(
   const outgoing: Outgoing = {
     call_sid: sid,
     called_e164: decided.called?.e164 ?? asked.called_e164 ?? asked.called,
-    caller_e164: decided.caller_e164 ?? asked.caller,
+    caller_e164: (destination.kind === 'world' ? decided.caller_e164 : null) ?? asked.caller,
     restricted: asked.restricted,
     caller_name: asked.caller_name,
     max_forwards: asked.max_forwards - 1,

@@ -14,6 +14,7 @@ import { readDiverters } from '../../core/domain/sip/diversion.ts'
 import { readRemoteParty } from '../../core/domain/sip/remote-party.ts'
 import { readHops, readPrivacy } from '../../core/domain/sip/values.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
+import type { Snapshot } from '../trunks/snapshot.ts'
 import type { PeerRequest } from './call-row.ts'
 import type { AdmissionContext } from './context.ts'
 import type { CallingPeer } from './peer.ts'
@@ -28,22 +29,24 @@ const DEFAULT_MAX_FORWARDS = 70
  */
 export type Reading = PeerRequest & { readonly foreign_context: string | null }
 
-export function readInvite(peer: CallingPeer, invite: InboundInvite): Reading {
-  const called_address = calledOf(peer, invite)
-  const called = called_address ? dialled(called_address, DEFAULT_COUNTRY) : { number: '' }
+/** `numbers`: those of the platform. */
+export function readInvite(peer: CallingPeer, invite: InboundInvite, numbers: Snapshot['numbers']): Reading {
+  const country = peer.kind === 'trunk' ? peer.trunk.country : DEFAULT_COUNTRY
+  const called_address = calledOf(peer, invite, numbers)
+  const called = called_address ? dialled(called_address, country) : { number: '' }
   const written = called.number ?? called_address?.user ?? ''
-  const called_e164 = called.number === null ? null : (parseNumber(called.number, DEFAULT_COUNTRY)?.e164 ?? null)
+  const called_e164 = called.number === null ? null : (parseNumber(called.number, country)?.e164 ?? null)
   const from = readAddress(invite.header('from'))
   const remote_party = readRemoteParty(invite.header('remote-party-id'))
-  const asserted = assertedOf(invite) ?? remote_party?.address ?? null
+  const asserted = assertedOf(invite, country) ?? remote_party?.address ?? null
   const client = peer.kind === 'client' ? peer : null
   const caller = readCaller(
     {
-      from: client?.caller ?? numberIn(from),
-      asserted: asserted && !client ? numberIn(asserted) : null,
+      from: client?.caller ?? numberIn(from, country),
+      asserted: asserted && !client ? numberIn(asserted, country) : null,
       privacy: [...readPrivacy(invite.header('privacy')), ...(remote_party?.restricted ? ['id'] : [])],
     },
-    DEFAULT_COUNTRY,
+    country,
   )
   return {
     peer,
@@ -60,7 +63,7 @@ export function readInvite(peer: CallingPeer, invite: InboundInvite): Reading {
       history: invite.header('history-info'),
       privacy: invite.header('privacy'),
       called: called_e164 ?? written,
-      country: DEFAULT_COUNTRY,
+      country,
     }),
     verstat: null,
     notes: [...notesOf('the called number', called_address, called), ...notesOf('the caller', asserted ?? from, null)],
@@ -80,28 +83,33 @@ export async function verstatOf(
 
 /**
  * Returns the address that is called: the request-URI. A carrier that we register with may call our contact instead;
- * then the number is in P-Called-Party-ID (RFC 7315 §4.2), else in To.
+ * then the number is in P-Called-Party-ID (RFC 7315 §4.2), else in To. To of a diverted call has the number that was
+ * dialled first: when that is none of ours and our contact is, the contact is called.
  */
-function calledOf(peer: CallingPeer, invite: InboundInvite): SipAddress | null {
+function calledOf(peer: CallingPeer, invite: InboundInvite, numbers: Snapshot['numbers']): SipAddress | null {
   const uri = readUri(invite.uri)
   if (peer.kind !== 'carrier' || uri === null || peer.carrier.registration?.contact_user !== uri.user) return uri
-  const named = readAddress(invite.header('p-called-party-id') ?? invite.header('to'))
-  return named === null || named.user === '' ? uri : named
+  const party = invite.header('p-called-party-id')
+  const named = readAddress(party ?? invite.header('to'))
+  if (named === null || named.user === '') return uri
+  const isOurs = (address: SipAddress): boolean =>
+    numbers.has(parseNumber(numberIn(address, DEFAULT_COUNTRY), DEFAULT_COUNTRY)?.e164 ?? '')
+  return party === null && isOurs(uri) && !isOurs(named) ? uri : named
 }
 
 /** Returns the first P-Asserted-Identity with a number, else the first (RFC 3325 §9.1 allows a sip: and a tel: URI). */
-function assertedOf(invite: InboundInvite): SipAddress | null {
+function assertedOf(invite: InboundInvite, country: string): SipAddress | null {
   const all = readAddresses(invite.header('p-asserted-identity'))
-  return all.find(address => parseNumber(numberIn(address), DEFAULT_COUNTRY) !== null) ?? all[0] ?? null
+  return all.find(address => parseNumber(numberIn(address, country), country) !== null) ?? all[0] ?? null
 }
 
 /**
  * Returns a caller's number in its context. One of a foreign plan keeps its context, so that it is shown and never
  * taken for a number of ours.
  */
-function numberIn(address: SipAddress | null): string {
+function numberIn(address: SipAddress | null, country: string): string {
   if (!address) return ''
-  const { number } = dialled(address, DEFAULT_COUNTRY)
+  const { number } = dialled(address, country)
   return number ?? `${address.user};phone-context=${address.of_number.get('phone-context') ?? ''}`
 }
 

@@ -27,7 +27,7 @@ export function readRequest(
   if (peer.kind === 'carrier' && !peer.carrier.enabled)
     return refusedFor('carrier_draining', { name: peer.carrier.name })
   if (!ctx.media.connected) return refusedFor('media_unavailable')
-  const asked = readInvite(peer, invite)
+  const asked = readInvite(peer, invite, ctx.snapshot().numbers)
   if (asked.max_forwards <= 0) return refusedFor('too_many_hops')
   if (comesBack(ctx, invite, asked)) return refusedFor('loop_detected', { value: asked.called })
   const min_se = intervalTooSmall(invite)

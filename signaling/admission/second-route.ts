@@ -34,6 +34,7 @@ export function secondRoute(
     if (to === undefined) return { kind: 'none' }
     const wanted: Ask = {
       ...ask,
+      called: number.e164,
       part: 'inbound',
       way: null,
       second_route: true,

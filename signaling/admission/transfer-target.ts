@@ -1,5 +1,6 @@
-import { type CallRequest, hidesCaller } from '../../core/domain/calls/request.ts'
-import { mayBeForwarded } from '../../core/domain/identity/index.ts'
+import { isForeign } from '../../core/domain/calls/foreign.ts'
+import { type CallRequest, hidesCaller, hopsLeft, readCallRequest } from '../../core/domain/calls/request.ts'
+import { attestationOf, mayBeForwarded } from '../../core/domain/identity/index.ts'
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
@@ -36,18 +37,21 @@ import { secondRoute } from './second-route.ts'
 type TransferAsk = Omit<Ask, 'call_sid'>
 
 const RING_LIMIT_MS = 60_000
-const HOPS_OF_OUR_OWN = 70
 
 export async function placeTransferred(ctx: AdmissionContext, asked: TransferRequest): Promise<TransferPlaced> {
   const trunk = ctx.snapshot().trunks.get(asked.trunk_id)
   if (!trunk) return refused('trunk_disabled')
-  const e164 = parseNumber(asked.target.number, DEFAULT_COUNTRY)?.e164 ?? null
-  const number = e164 === null ? undefined : ctx.snapshot().numbers.get(e164)
+  if (hopsLeft(asked.transferor.call.row_now.request) <= 0) return refused('too_many_hops')
+  const number = ctx.snapshot().numbers.get(readAs(trunk, asked.target.number))
   if (!number || number.status === 'available') return toWorld(ctx, asked, trunk)
   if (number.status === 'quarantined') return refused('number_quarantined')
   if (number.route_kind === 'voice_application') return toApplication(ctx, asked, trunk, number)
   return toTrunk(ctx, asked, trunk, number)
 }
+
+/** Returns a number in E.164, read as the transferor's peer writes it; one that cannot be read as it is. */
+const readAs = (trunk: TrunkConfig | undefined, number: string): string =>
+  parseNumber(number, trunk?.country ?? DEFAULT_COUNTRY)?.e164 ?? number
 
 async function toWorld(ctx: AdmissionContext, asked: TransferRequest, trunk: TrunkConfig): Promise<TransferPlaced> {
   const { target } = asked
@@ -89,11 +93,13 @@ async function toTrunk(
   const to = snapshot.trunks.get(route_kind === 'trunk' ? route_id : (snapshot.trunk_of_subtrunk.get(route_id) ?? ''))
   if (!to) return refused('number_unrouted')
   const owner = { project_id, trunk_id: to.id, number, application: null }
-  const asks = onNet(ctx, asked, trunk, project_id, { type: route_kind, id: route_id })
+  const asks = onNet(ctx, asked, trunk, number, { project_id, service: { type: route_kind, id: route_id } })
   const { diversion } = presented(ctx, asked)
   const inbound = asks.find(({ part }) => part === 'inbound')
   return dial(ctx, asked, trunk, owner, asks, (sid, outcome) => {
-    const going = outgoing(ctx, asked, sid, outcome, diversion)
+    const all = outgoing(ctx, asked, sid, outcome, diversion)
+    // The PBX of another tenant gets none of the transferor's X- headers, by either route of its number.
+    const going = isForeign(trunk, to) ? { ...all, passed: {} } : all
     const second = inbound ? secondRoute(ctx, number, { ...inbound, call_sid: sid }, going, false) : null
     return { hops: deliveryHops(ctx, to, going), second }
   })
@@ -111,7 +117,7 @@ async function toApplication(
   if (!application) return refused('number_unrouted')
   const { project_id, id } = application
   const trunk_id = project_id === trunk.project_id ? trunk.id : null
-  const asks = onNet(ctx, asked, trunk, project_id, { type: 'voice_application', id })
+  const asks = onNet(ctx, asked, trunk, number, { project_id, service: { type: 'voice_application', id } })
   const admitted = await admit(ctx, asked, trunk, { project_id, trunk_id, number, application }, asks)
   if ('kind' in admitted) return admitted
   const { row, decided } = admitted
@@ -130,8 +136,8 @@ function onNet(
   ctx: AdmissionContext,
   asked: TransferRequest,
   trunk: TrunkConfig,
-  project_id: string,
-  service: Ask['service'],
+  { e164 }: NumberConfig,
+  route: Pick<Ask, 'project_id' | 'service'>,
 ): TransferAsk[] {
   const shown = presented(ctx, asked)
   const common = {
@@ -151,7 +157,8 @@ function onNet(
       service: { type: 'trunk', id: trunk.id },
       own_targets: ownTargets(ctx, trunk),
     },
-    { ...common, part: 'inbound', way: null, project_id, service, own_targets: null },
+    // In E.164: the number's route may be a trunk of another country.
+    { ...common, ...route, called: e164, part: 'inbound', way: null, own_targets: null },
   ]
 }
 
@@ -222,6 +229,8 @@ interface Presented {
   readonly caller: string
   /** Whether the trunk forwards the caller of an inbound call (design section 4, "Caller identity when forwarding"). */
   readonly forwarded: boolean
+  /** The caller withholds the number. */
+  readonly restricted: boolean
   /** The diverting number, which the caller dialled first (RFC 5806). */
   readonly diversion: string | null
 }
@@ -229,21 +238,22 @@ interface Presented {
 /** Returns the caller that the target sees: the caller of an inbound call, else the transferor's own number. */
 function presented(ctx: AdmissionContext, { transferor, transferee, trunk_id }: TransferRequest): Presented {
   const snapshot = ctx.snapshot()
-  const project_id = snapshot.trunks.get(trunk_id)?.project_id
+  const trunk = snapshot.trunks.get(trunk_id)
   const { from_number, to_number } = transferor.call.row_now
-  const e164 = (number: string): string => parseNumber(number, DEFAULT_COUNTRY)?.e164 ?? number
-  const isOwn = (number: string): boolean => holdsNumber(snapshot, project_id, e164(number))
+  const isOwn = (number: string): boolean => holdsNumber(snapshot, trunk?.project_id, readAs(trunk, number))
   // Admission wants a number of the transferor's trunk where that has any (docs/calls.md).
   const isOfTrunk = (number: string): boolean => {
-    const { route_kind = null, route_id = null } = snapshot.numbers.get(e164(number)) ?? {}
+    const { route_kind = null, route_id = null } = snapshot.numbers.get(readAs(trunk, number)) ?? {}
     const routed_to = route_kind === 'subtrunk' ? snapshot.trunk_of_subtrunk.get(route_id ?? '') : route_id
     return isOwn(number) && routed_to === trunk_id
   }
   const forwards = mayBeForwarded(transferor.call.row_now) && transferor.call === transferee.call && isOwn(to_number)
-  if (forwards && !isOwn(from_number)) return { caller: from_number, forwarded: true, diversion: to_number }
+  const restricted = hidesCaller(transferor.call.row_now.request)
+  if (forwards && !isOwn(from_number)) return { caller: from_number, forwarded: true, restricted, diversion: to_number }
   const both = [from_number, to_number]
   const own = both.find(isOfTrunk) ?? both.find(isOwn) ?? from_number
-  return { caller: own, forwarded: false, diversion: isOwn(own) ? own : null }
+  const withheld = restricted && own === from_number
+  return { caller: own, forwarded: false, restricted: withheld, diversion: isOwn(own) ? own : null }
 }
 
 function outgoing(
@@ -254,26 +264,38 @@ function outgoing(
   diversion: string | null,
 ): Outgoing {
   const { target, transferor } = asked
-  const { caller, forwarded } = presented(ctx, asked)
+  const { caller, restricted } = presented(ctx, asked)
+  const { request } = transferor.call.row_now
   return {
     call_sid: sid,
     called_e164: outcome.called?.e164 ?? target.number,
     caller_e164: outcome.caller_e164 ?? caller,
-    restricted: forwarded && hidesCaller(transferor.call.row_now.request),
+    restricted,
     caller_name: null,
-    max_forwards: HOPS_OF_OUR_OWN,
-    diverters: diversion === null ? [] : divertedBy(transferor.call, diversion, 'deflection'),
+    max_forwards: hopsLeft(request),
+    diverters:
+      diversion === null
+        ? []
+        : divertedBy(transferor.call, diversion, 'deflection', restricted && diversion === caller),
     passed: target.headers,
+    attest: attestationOf(outcome.caller_ownership, readCallRequest(request).sip?.verstat ?? null),
   }
 }
 
 function rowOf(ctx: AdmissionContext, asked: TransferRequest, { project_id, trunk_id, number, application }: Owner) {
   const at = iso(ctx.clock.now())
   const parent = asked.transferor.call
-  const callback: CallRequest | null = application && {
-    status_callback: application.status_callback_url,
-    status_callback_method: application.status_callback_method,
-    status_callback_events: ['completed'],
+  const { caller, restricted } = presented(ctx, asked)
+  const request: CallRequest = {
+    ...(application
+      ? {
+          status_callback: application.status_callback_url,
+          status_callback_method: application.status_callback_method,
+          status_callback_events: ['completed'],
+        }
+      : {}),
+    ...(restricted ? { restricted: true as const } : {}),
+    max_forwards: hopsLeft(parent.row_now.request),
   }
   return {
     sid: newId.call(),
@@ -282,15 +304,15 @@ function rowOf(ctx: AdmissionContext, asked: TransferRequest, { project_id, trun
     parent_call_sid: parent.project_id === project_id ? parent.sid : null,
     origin: 'trunk' as const,
     direction: number === null ? ('outbound' as const) : ('inbound' as const),
-    from_number: presented(ctx, asked).caller,
-    to_number: parseNumber(asked.target.number, DEFAULT_COUNTRY)?.e164 ?? asked.target.number,
+    from_number: caller,
+    to_number: readAs(ctx.snapshot().trunks.get(asked.trunk_id), asked.target.number),
     status: 'ringing' as const,
     trunk_id,
     carrier_id: null,
     number_id: number?.id ?? null,
     application_id: application?.id ?? null,
     sip_call_id: null,
-    request: callback && JSON.stringify(callback),
+    request: JSON.stringify(request),
     node_id: ctx.node_id,
     queued_at: at,
     ...NOTHING_YET,

@@ -63,7 +63,8 @@ const SCHEMES = new Set(['sip', 'sips', 'tel'])
  */
 const bracketed = (value: string): string => (value.includes('<') ? value : `<${value.trim()}>`)
 
-export function readReferTo(value: string | null): ReferReading {
+/** `country`: whose national formats are read. */
+export function readReferTo(value: string | null, country: string = DEFAULT_COUNTRY): ReferReading {
   const address = readAddress(value === null ? null : bracketed(value))
   if (value === null || !address || splitList(value).length > 1) return { refused: 400 }
   if (!SCHEMES.has(address.scheme)) return { refused: 416 }
@@ -72,7 +73,7 @@ export function readReferTo(value: string | null): ReferReading {
   const replacing = headerOfUri(address, 'replaces')
   const replaces = replacing === null ? null : readReplaces(replacing)
   if (replacing !== null && replaces === null) return { refused: 400 }
-  const called = dialled(address, DEFAULT_COUNTRY)
+  const called = dialled(address, country)
   if (called.number === null) {
     if (!replaces) return { refused: 484, number: address.user, context: called.context }
   } else if (called.number === '' && replaces === null) return { refused: 400 }

@@ -14,10 +14,10 @@ export class Ringback {
     this.#leg = leg
   }
 
-  start(called: string): void {
+  start(called: string, country: string = DEFAULT_COUNTRY): void {
     if (this.#playing) return
     this.#playing = true
-    const sources = [{ kind: 'ringback' as const, country: parseNumber(called, DEFAULT_COUNTRY)?.country ?? ELSEWHERE }]
+    const sources = [{ kind: 'ringback' as const, country: parseNumber(called, country)?.country ?? ELSEWHERE }]
     this.#leg.session.hub
       .request('play.start', { leg_id: this.#leg.id, play_id: this.#play_id, sources, loop: 1 })
       .catch(err => this.#leg.log.debug({ err }, 'the ring tone could not be played'))

@@ -138,15 +138,21 @@ function huntHop(
     ...authOf(ctx, target.credentials),
     redirects: redirectsOf(ctx, target, (carrier ?? trunk)?.targets ?? []),
     // A carrier gets no diversion by a number that is none of the project.
-    ...(carrier ? {} : { diverted: (uri: string) => redirectHeaders(ctx, outgoing, uri, of_trunk) }),
+    ...(carrier ? {} : { diverted: (uri: string) => redirectHeaders(ctx, outgoing, uri, of_trunk, trunk?.country) }),
   }
 }
 
 /** The history of a call that its target has redirected; none when the 3xx only names another host (RFC 5806 §4). */
-function redirectHeaders(ctx: NodeServices, outgoing: Outgoing, uri: string, to: Recipient) {
+function redirectHeaders(
+  ctx: NodeServices,
+  outgoing: Outgoing,
+  uri: string,
+  to: Recipient,
+  country: string = DEFAULT_COUNTRY,
+) {
   const address = readUri(uri)
-  const { number } = address ? dialled(address, DEFAULT_COUNTRY) : { number: null }
-  const called = number === null ? (address?.user ?? '') : (parseNumber(number, DEFAULT_COUNTRY)?.e164 ?? number)
+  const { number } = address ? dialled(address, country) : { number: null }
+  const called = number === null ? (address?.user ?? '') : (parseNumber(number, country)?.e164 ?? number)
   if (called === '' || called === outgoing.called_e164) return {}
   const by = { number: outgoing.called_e164, reason: 'unconditional', counter: 1, hidden: false }
   const { domain } = ctx.config

@@ -49,16 +49,16 @@ export function transfersRefused({ call, leg }: Party, request: InboundRequest):
 
 function consider(transferor: Party, request: InboundRequest): void {
   const { call, leg } = transferor
-  const reading = readReferTo(request.header('refer-to') ?? request.header('r'))
+  const trunk = call.ctx.snapshot().trunks.get(leg.trunk_id ?? '')
+  const reading = readReferTo(request.header('refer-to') ?? request.header('r'), trunk?.country)
   const transferee = call.pairing.peerOf(leg)
   const refused = 'refused' in reading ? reading.refused : refusal(transferor, transferee)
   if ('refused' in reading || !transferee || leg.trunk_id === null || refused !== null) {
     request.respond(refused ?? 603, { headers: headersOf(refused, reading) })
     return
   }
-  const passes = call.ctx.snapshot().trunks.get(leg.trunk_id)?.transfers === 'pass'
   // A Refer-To with Replaces names a dialog with us, which the other side does not know.
-  if (passes && reading.target.replaces === null) {
+  if (trunk?.transfers === 'pass' && reading.target.replaces === null) {
     void passRefer(transferor, transferee, request, reading.target)
     return
   }
@@ -140,7 +140,8 @@ class Transfer implements LegWaiter {
     if (leg === this.#replaced?.leg) return true
     if (leg !== this.#transferor.leg) return false
     this.#left = true
-    this.#ringback.start(this.#called)
+    const { ctx } = this.#transferee.call
+    this.#ringback.start(this.#called, ctx.snapshot().trunks.get(this.#trunk_id)?.country)
     return true
   }
 

@@ -1,10 +1,14 @@
-import type { CallRequest } from '../../core/domain/calls/request.ts'
+import { type CallRequest, hidesCaller, hopsLeft } from '../../core/domain/calls/request.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { NOTHING_YET } from '../../core/state/calls/running-calls.ts'
 import type { DialChild } from '../../markup/interpreter/types.ts'
 import type { ScriptedCall } from '../b2bua/scripted-call.ts'
 import type { ScriptServices } from './services.ts'
+
+/** Reports whether a Dial's child has the caller of its parent, who withholds the number. */
+export const hidesItsCaller = (parent: Pick<ScriptedCall, 'row_now'>, command: DialChild): boolean =>
+  command.caller_id_source === 'parent' && hidesCaller(parent.row_now.request)
 
 /** Builds the row of a Dial's child. */
 export function childRow(
@@ -18,6 +22,8 @@ export function childRow(
     status_callback: command.status_callback?.url ?? null,
     status_callback_method: command.status_callback?.method ?? 'POST',
     status_callback_events: command.status_callback?.events ?? [],
+    max_forwards: hopsLeft(parent.row_now.request),
+    ...(hidesItsCaller(parent, command) ? { restricted: true as const } : {}),
   }
   return {
     sid: newId.call(),

@@ -1,3 +1,4 @@
+import { attestationOf } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import { userOrHost } from '../../core/domain/sip/address.ts'
 import {
@@ -213,6 +214,7 @@ async function place(
     max_forwards: 70,
     diverters: [],
     passed: {},
+    attest: attestationOf(decided.caller_ownership, null),
   })
   return new Promise(resolve => {
     let media: MediaFacts | null = null

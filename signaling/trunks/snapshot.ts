@@ -7,6 +7,7 @@ import {
   type SourceIndex,
 } from '../../core/domain/identity/index.ts'
 import { type TlsVerification, verificationOf } from '../../core/domain/network/tls-verification.ts'
+import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 
 import type { ConfigurationRows } from '../../core/state/configuration/snapshot.ts'
 
@@ -57,6 +58,8 @@ export interface TrunkConfig {
   readonly source_validation: 'relaxed' | 'strict'
   readonly transfers: 'consume' | 'pass' | 'refuse'
   readonly security: 'rtp' | 'sdes_srtp_required'
+  /** The country whose national formats its peer may send. */
+  readonly country: string
   readonly codecs: readonly CodecName[]
   readonly max_call_duration_seconds: number
   readonly signaling_fqdn: string
@@ -238,6 +241,7 @@ function trunkOf(row: ConfigurationRows['trunks'][number], grouped: Grouped): Tr
     source_validation: row.source_validation,
     transfers: row.transfers,
     security: row.media_security,
+    country: row.country ?? DEFAULT_COUNTRY,
     codecs: codecsOf(row.codecs),
     max_call_duration_seconds: row.max_call_duration_seconds,
     signaling_fqdn: row.signaling_fqdn,

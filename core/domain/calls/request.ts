@@ -30,6 +30,10 @@ export interface CallRequest {
   readonly diverters?: readonly Diverter[]
   /** The caller's display name as it came; absent when there is none or the caller withholds the number. */
   readonly caller_name?: string
+  /** The caller withholds the number; otherwise absent. */
+  readonly restricted?: true
+  /** Max-Forwards of the INVITE that made the call; absent in a call of the API. */
+  readonly max_forwards?: number
 }
 
 /** The SIP facts of an inbound call. */
@@ -42,7 +46,7 @@ export interface SipOrigin {
   readonly headers: Readonly<Record<string, string>>
   /** The caller's location, an XML document (RFC 5491, RFC 6442); absent when the INVITE has none. */
   readonly pidf_lo?: string
-  /** The caller withholds the number; otherwise absent. */
+  /** As `CallRequest.restricted`, in rows of earlier versions. */
   readonly restricted?: true
   /** The verification result of the carrier's signature of the caller; absent when none was checked. */
   readonly verstat?: Verstat | null
@@ -58,7 +62,22 @@ export interface RecordRequest {
 }
 
 /** Reports whether the caller withholds the number. It stays hidden wherever the call is sent on. */
-export const hidesCaller = (json: string | null): boolean => readCallRequest(json).sip?.restricted === true
+export function hidesCaller(json: string | null): boolean {
+  const { restricted, sip } = readCallRequest(json)
+  return restricted === true || sip?.restricted === true
+}
+
+/** RFC 3261 §8.1.1.6. */
+const HOPS_OF_OUR_OWN = 70
+
+/**
+ * Returns Max-Forwards of an INVITE that a call leads to, by its document or a transfer (RFC 7332): one less than the
+ * call's, so that calls which bring each other about come to an end. At 0 there is no such call.
+ */
+export function hopsLeft(json: string | null): number {
+  const { max_forwards } = readCallRequest(json)
+  return max_forwards === undefined ? HOPS_OF_OUR_OWN : max_forwards - 1
+}
 
 /** Parses a stored request. An unreadable one counts as empty, so that it cannot keep a call from ending. */
 export function readCallRequest(json: string | null): CallRequest {

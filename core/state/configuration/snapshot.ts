@@ -14,7 +14,14 @@ const REVISION = statement(db => db.selectFrom('configuration').select('revision
 const READS = {
   projects: statement(db => db.selectFrom('project').selectAll()),
   accounts: statement(db => db.selectFrom('voice_account').selectAll()),
-  trunks: statement(db => db.selectFrom('trunk').selectAll().where('status', '!=', 'released')),
+  trunks: statement(db =>
+    db
+      .selectFrom('trunk')
+      .leftJoin('trunk_setting', 'trunk_setting.trunk_id', 'trunk.id')
+      .selectAll('trunk')
+      .select('trunk_setting.country')
+      .where('status', '!=', 'released'),
+  ),
   sources: statement(db => db.selectFrom('trunk_source').selectAll()),
   credentials: statement(db => db.selectFrom('digest_credential').selectAll()),
   targets: statement(db => db.selectFrom('termination_target').selectAll()),

@@ -20,11 +20,11 @@ import { testClock } from '../edge/test-clock.ts'
 
 const AT_ONCE = 40
 const SEED = 39
-const PEER = { kind: 'trunk', trunk: {} } as Parameters<typeof readInvite>[0]
+const PEER = { kind: 'trunk', trunk: { country: 'NG' } } as Parameters<typeof readInvite>[0]
 
 /** Everything that admission reads of an INVITE before it asks the state. */
 function readingOf(invite: InboundInvite): object {
-  const { peer: _, ...asked } = readInvite(PEER, invite)
+  const { peer: _, ...asked } = readInvite(PEER, invite, new Map())
   return { asked, ...readingOfAny(invite), replaces: invite.header('replaces') }
 }
 

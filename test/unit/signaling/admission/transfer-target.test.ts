@@ -8,8 +8,10 @@ import type { Ask } from '../../../../signaling/admission/gate.ts'
 import { placeTransferred } from '../../../../signaling/admission/transfer-target.ts'
 import type { TransferRequest } from '../../../../signaling/b2bua/transfer-placing.ts'
 import { EMPTY_SNAPSHOT, type NumberConfig, type TrunkConfig } from '../../../../signaling/trunks/snapshot.ts'
+import { addProject, addTrunk, admissionNode, placed } from '../../../support/admission-node.ts'
 import { admissionWorld } from '../../../support/admission-world.ts'
-import t from '../../../support/harness/index.ts'
+import { addCarrier } from '../../../support/carriers.ts'
+import t, { type Test } from '../../../support/harness/index.ts'
 
 // Whom the target of a transfer sees, and what a transferor is told when the store fails. The placing is real; the
 // store is a fake that fails, and keeps what it was asked.
@@ -102,3 +104,90 @@ t.test('a transfer that the store is too busy to admit is refused with 503, as a
 t.test('a fault of our own is not taken for a busy store', async t => {
   await t.rejects(place(new Error('a fault')), { message: 'a fault' })
 })
+
+const WORLD = '+2348030004711'
+const DESK = '+2342010000003'
+const THEIRS = '+2342010000004'
+const ROW = {
+  ...{ sid: 'CA1', project_id: 'prj_1', from_number: OF_TRUNK, to_number: WORLD, origin: 'trunk' },
+  ...{ direction: 'outbound', request: null },
+}
+
+/** The transferor's trunk has no target: its calls leave by a carrier. Another customer's number has two trunks. */
+async function town(t: Test) {
+  const w = await admissionWorld()
+  t.teardown(() => w.close())
+  const { project_id } = w
+  await addProject(w, 'prj_2')
+  await addTrunk(w, { id: 'trk_a', project_id, host: null })
+  await addTrunk(w, { id: 'trk_desk', project_id, host: 2 })
+  for (const [id, host] of [['trk_b', 3] as const, ['trk_c', 4] as const])
+    await addTrunk(w, { id, project_id: 'prj_2', host })
+  const trunk = (route_id: string) => ({ route_kind: 'trunk', route_id }) as const
+  await w.state.db.updateTable('number').set(trunk('trk_a')).execute()
+  await w.number(DESK, trunk('trk_desk'))
+  const second = { fallback_kind: 'trunk', fallback_id: 'trk_c' } as const
+  await w.number(THEIRS, { project_id: 'prj_2', ...trunk('trk_b'), ...second })
+  const target = { sip_uri: 'sip:127.0.0.5', transport: 'udp', priority: 1, weight: 1 } as const
+  const ways = { sources: [], targets: [target], routes: [{ prefix: '', priority: 1, cost_minor: 0 }] }
+  await addCarrier(w.state, { name: 'Telco', codecs: ['PCMA'], ...ways }, new Date(0).toISOString())
+  const node = await admissionNode(w)
+  return {
+    refer: (to: string, row: object = {}) =>
+      node.refer('trk_a', { row: { ...ROW, ...row } as unknown as Parameters<typeof node.refer>[1]['row'] }, to),
+  }
+}
+
+t.test(
+  'X- headers of a REFER reach the tenant’s own trunk, and neither trunk of another customer’s number',
+  async t => {
+    const { refer } = await town(t)
+    const of = async (number: string) => placed(await refer(`<sip:${number}@pbx.example?X-Ticket=77>`))
+    t.match((await of(DESK)).hops, [{ uri: `sip:${DESK}@127.0.0.2`, headers: { 'X-Ticket': '77' } }])
+    const { row, hops, second } = await of(THEIRS)
+    t.match(row, { project_id: 'prj_2', trunk_id: 'trk_b' })
+    const after = await second?.()
+    const all = [...hops, ...(after?.kind === 'hops' ? after.hops : [])]
+    t.match(all, [{ uri: `sip:${THEIRS}@127.0.0.3` }, { uri: `sip:${THEIRS}@127.0.0.4` }])
+    t.notMatch(JSON.stringify(all), /X-Ticket/i)
+  },
+)
+
+t.test('a transfer hides a caller who withholds the number, also one of the transferor’s own', async t => {
+  const { refer } = await town(t)
+  const withheld = { from_number: OF_TRUNK, to_number: DESK, request: JSON.stringify({ restricted: true }) }
+  const { row, hops } = placed(await refer(`<sip:${DESK}@pbx.example>`, withheld))
+  const headers = hops.map(hop => hop.headers)
+  t.match(headers, [{ From: /^"Anonymous" <sip:anonymous@anonymous\.invalid>/ }])
+  t.notMatch(JSON.stringify(headers), OF_TRUNK.slice(1))
+  t.match(JSON.parse(row.request ?? ''), { restricted: true }, 'the new call withholds it, too')
+  const shown = placed(
+    await refer(`<sip:${DESK}@pbx.example>`, { ...withheld, to_number: OF_TRUNK, from_number: WORLD }),
+  )
+  t.match(shown.hops, [{ headers: { From: new RegExp(`\\${OF_TRUNK}`) } }], 'not the number that it called')
+})
+
+t.test('Max-Forwards goes down from a call to its transfer, and ends it at 0', async t => {
+  const { refer } = await town(t)
+  const leaves = async (max_forwards: number) => {
+    const call = await refer(`<sip:${DESK}@pbx.example>`, { request: JSON.stringify({ max_forwards }) })
+    return typeof call === 'string' ? call : [call.hops[0]?.headers['Max-Forwards'], call.row.request]
+  }
+  t.same(await leaves(5), ['4', '{"max_forwards":4}'])
+  t.equal(await leaves(1), 'too_many_hops')
+})
+
+t.test(
+  'a transfer to a carrier is signed: A for an own number, B for a forwarded caller, C when it was forged',
+  async t => {
+    const { refer } = await town(t)
+    const signed = async (row: object) =>
+      placed(await refer(`<sip:${WORLD}@x>`, row)).hops.map(hop => hop.headers['Identity'])
+    const forwarded = { direction: 'inbound', origin: 'carrier', from_number: '+12025550123', to_number: OF_TRUNK }
+    const verstat = (result: string) => ({ request: JSON.stringify({ sip: { verstat: { result, attest: 'A' } } }) })
+    t.same(await signed({}), ['A'])
+    t.same(await signed(forwarded), ['B'])
+    t.same(await signed({ ...forwarded, ...verstat('passed') }), ['B'])
+    t.same(await signed({ ...forwarded, ...verstat('failed') }), ['C'])
+  },
+)

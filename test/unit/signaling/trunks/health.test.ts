@@ -21,6 +21,7 @@ const TRUNK: TrunkConfig = {
   source_validation: 'relaxed',
   transfers: 'consume',
   security: 'rtp',
+  country: 'NG',
   codecs: ['PCMA'],
   max_call_duration_seconds: 3600,
   signaling_fqdn: '1.sip.test',
