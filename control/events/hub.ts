@@ -30,6 +30,8 @@ const LEAST_GAP_MS = 100
 const PING_MS = 30_000
 const CHECK_CREDENTIAL_MS = 60_000
 const MAX_CLIENTS = 200
+/** One customer leaves room for the others. */
+const MAX_OF_PROJECT = 50
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024
 
 interface Client {
@@ -57,12 +59,13 @@ class Hub implements EventsHub {
   readonly #paths: Doors
   readonly #server = new WebSocketServer({ noServer: true, maxPayload: 1024, perMessageDeflate: false })
   readonly #watched = new Map<string, Watched>()
+  /** The project of each open connection, also of one that has not joined yet. */
+  readonly #open = new Map<Duplex, string>()
   readonly #sleeper: Sleeper
   readonly #ends: readonly (() => void)[]
   #last_ms = -LEAST_GAP_MS
   #pending: Timer | null = null
   #closed = false
-  #count = 0
 
   constructor(services: HttpServices, paths: Doors) {
     this.#services = services
@@ -90,6 +93,10 @@ class Hub implements EventsHub {
       .then(admitted => {
         if (isRefusal(admitted)) return refuseUpgrade(socket, admitted, this.#services)
         if (this.#closed || socket.destroyed) return void socket.destroy()
+        const full = this.#full(admitted.project_id)
+        if (full) return refuseUpgrade(socket, full, this.#services)
+        this.#open.set(socket, admitted.project_id)
+        socket.once('close', () => this.#open.delete(socket))
         this.#server.handleUpgrade(request, socket, head, opened => this.#opened({ ...admitted, socket: opened }))
       })
       .catch(err => {
@@ -122,8 +129,15 @@ class Hub implements EventsHub {
     const wanted = typeof header === 'string' ? header : (url.searchParams.get('project_id') ?? undefined)
     const project = await projectOf(this.#services.state.db, caller, wanted)
     if (isRefusal(project)) return project
-    if (this.#count >= MAX_CLIENTS) return refuse('rate_limited', { value: `${MAX_CLIENTS} listeners` })
     return { request, authenticate: path.authenticate, project_id: project.id, caller, trunks: null, alive: true }
+  }
+
+  /** Refuses one more connection of a project when it, or the platform, has as many as may be. */
+  #full(project_id: string): Refusal | null {
+    const many = (value: string): Refusal => refuse('rate_limited', { value })
+    const of_project = [...this.#open.values()].filter(one => one === project_id).length
+    if (of_project >= MAX_OF_PROJECT) return many(`${MAX_OF_PROJECT} listeners of a project`)
+    return this.#open.size >= MAX_CLIENTS ? many(`${MAX_CLIENTS} listeners`) : null
   }
 
   #opened(client: Client): void {
@@ -159,10 +173,7 @@ class Hub implements EventsHub {
     }
     if (socket.readyState !== socket.OPEN) return
     clients.add(client)
-    this.#count++
-    socket.once('close', () => {
-      if (clients.delete(client)) this.#count--
-    })
+    socket.once('close', () => clients.delete(client))
     send(client, JSON.stringify({ type: 'hello', at: iso(now_ms), project_id }))
     const calls = watch.live.filter(row => client.trunks === null || client.trunks.has(row.trunk_id ?? ''))
     send(client, JSON.stringify({ type: 'calls', at: iso(now_ms), calls: calls.map(presentCall) }))

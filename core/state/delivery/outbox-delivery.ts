@@ -13,6 +13,7 @@ export interface DueCallback
     Selectable<OutboxTable>,
     | 'id'
     | 'ordering_key'
+    | 'project_id'
     | 'kind'
     | 'call_sid'
     | 'url'
@@ -35,8 +36,10 @@ interface Taking {
   readonly now_ms: number
   readonly lease_ms: number
   readonly limit: number
-  /** Origins (scheme, host and port, as in URLs) that have reached their limit of concurrent deliveries. */
+  /** Origins (scheme, user, host and port, as in URLs) that have reached their limit of concurrent deliveries. */
   readonly but_not: readonly string[]
+  /** Projects that have their share of the concurrent deliveries. */
+  readonly but_not_of?: readonly string[]
   /** Rows that the taking process is delivering. It never retakes them, even if a clock jump expires their leases. */
   readonly under_way: readonly number[]
 }
@@ -68,6 +71,7 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
   const now = iso(taking.now_ms)
   const lease_until = iso(taking.now_ms + taking.lease_ms)
   const shut = taking.but_not.map(notOf)
+  const { under_way, but_not_of = [] } = taking
   // The planner uses the partial index of waiting rows only with literal zeros, not with bound ones.
   const { rows: due } = await sql<{ id: number }>`
     select o.id from outbox o
@@ -78,7 +82,8 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
         select 1 from outbox e
         where e.delivered = 0 and e.given_up = 0 and e.ordering_key = o.ordering_key and e.id < o.id
       )
-      ${taking.under_way.length > 0 ? sql`and o.id not in (${sql.join([...taking.under_way])})` : sql``}
+      ${under_way.length > 0 ? sql`and o.id not in (${sql.join([...under_way])})` : sql``}
+      ${but_not_of.length > 0 ? sql`and o.project_id not in (${sql.join([...but_not_of])})` : sql``}
       ${sql.join(shut, sql` `)}
     order by o.next_attempt_at, o.id limit ${taking.limit}`.execute(db)
   if (due.length === 0) return []
@@ -102,6 +107,7 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
     .select([
       'outbox.id',
       'outbox.ordering_key',
+      'outbox.project_id',
       'outbox.kind',
       'outbox.call_sid',
       'outbox.url',

@@ -6,6 +6,7 @@ import { insertCall, writeCall } from '../../../../core/state/calls/running-call
 import { insertTestAlert, insertTestContainment } from '../../../support/alerts.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
+import { addTenant } from '../../../support/tenants.ts'
 import { until } from '../../../support/wait.ts'
 
 const w = await controlPlane(t, { trusted_proxies: ['loopback'] })
@@ -195,6 +196,25 @@ t.test("a subaccount's key receives only events about its own trunks", async t =
   const sid = await addCall(w, '+2348030000003')
   await find(other, 'the call', told => told.type === 'call' && told.call.id === sid)
   t.notOk(listener.told.some(told => told.type === 'call'))
+})
+
+t.test('a project has a limit of listeners, so that one customer leaves room for its rival', async t => {
+  const add = () => addTenant(w.state, w.settings.master_key, [])
+  const [greedy, rival] = [bearer((await add()).api_key), bearer((await add()).api_key)]
+  // They come at once: listeners that have not joined yet count too.
+  const asked = await Promise.allSettled(Array.from({ length: 52 }, () => listen(t, greedy)))
+  const refused = asked.flatMap(one => (one.status === 'rejected' ? [one.reason] : []))
+  t.match(refused, [{ status: 429 }, { status: 429 }])
+  t.equal(refused.length, 2)
+  t.match(refused[0].message, /50 listeners of a project/)
+  t.ok(await listen(t, rival), 'the rival goes on')
+  for (const one of asked) if (one.status === 'fulfilled') one.value.socket.terminate()
+  await until('the places of those who left are free', () =>
+    listen(t, greedy).then(
+      () => true,
+      () => false,
+    ),
+  )
 })
 
 t.test('a listener that stops answering pings is disconnected; one that answers stays', async t => {
