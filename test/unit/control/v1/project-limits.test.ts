@@ -13,21 +13,19 @@ const TRUNK = {
 const post = (w: ControlPlane, path: string, body: object): Promise<Answer> =>
   w.ask('POST', path, { body, headers: { 'Idempotency-Key': freshKey() } })
 
-/** Copies a row of the project until it has `most` of them. Returns the id of a copy. */
+/** Copies a row of the project until it has `most` of them. Returns the id of the first copy. */
 async function fill({ state, demo }: ControlPlane, table: string, most: number): Promise<string> {
   const db: AnyDb = state.db
   const rows = await db.selectFrom(table).selectAll().where('project_id', '=', demo.project_id).execute()
   const model = rows.find(row => row.system_default !== 1 && row.status !== 'released')
-  const copies = Array.from({ length: most - rows.length }, (_, at) => ({
-    ...model,
-    id: `${model.id}_${rows.length + at}`,
-  }))
+  const idOf = (at: number): string => `${model?.id}_${at}`
+  const copies = Array.from({ length: most - rows.length }, (_, at) => ({ ...model, id: idOf(rows.length + at) }))
   for (let at = 0; at < copies.length; at += 200)
     await db
       .insertInto(table)
       .values(copies.slice(at, at + 200))
       .execute()
-  return copies[0].id
+  return idOf(rows.length)
 }
 
 t.test(
