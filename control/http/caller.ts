@@ -19,4 +19,6 @@ export interface Caller {
   /** When the credential ends; null for one without an end. */
   readonly expires_at?: string | null
   readonly actor: AuditActor
+  /** The address of a caller without a credential. Its `id` is what limits count: an IPv4 address, or a whole /64. */
+  readonly address?: string
 }

@@ -25,7 +25,7 @@ export function createComputations(): Computations {
     const own = line.filter(one => one.caller_id === caller_id).length
     if (own >= MOST.of_one || line.length >= MOST.together)
       throw new Refused(
-        refuse('rate_limited', { value: `${own} lists of this caller are being read, ${line.length} in all` }),
+        refuse('rate_limited', { value: `${own} long computations of this caller wait or run, ${line.length} in all` }),
       )
     return new Promise(resolve => {
       const leave = (): void => {

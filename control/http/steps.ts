@@ -62,13 +62,16 @@ export const judged = <Known extends Brought, Start extends object>(
     .gather('preparation', async ({ route: { prepare }, body, caller }) => ({
       prepared:
         prepare &&
-        (await services.computations.run(caller.id, breathe => prepare({ body, services, caller, breathe }))),
+        (await services.computations.run(sharerOf(caller), breathe => prepare({ body, services, caller, breathe }))),
     }))
     .check('status of the project', ({ route, project }) =>
       route.method !== 'get' && project && project.status !== 'active'
         ? refuse('project_disabled', { name: project.name, value: project.status }, causeOf(project))
         : null,
     )
+
+/** Who has one share of the turns of long computations: a key, an operator, or all members of an organization. */
+const sharerOf = ({ kind, id, organization_id }: Caller): string => (kind === 'member' ? organization_id : id)
 
 /** A project that its organization's suspension disabled names that. */
 const causeOf = ({ suspended }: ProjectRow) =>

@@ -6,7 +6,7 @@ import type { State } from '../../core/state/index.ts'
 import { findSession, touchSession } from '../../core/state/people/console-sessions.ts'
 import type { MemberRow } from '../../core/state/people/organizations.ts'
 import { ROLE_SCOPES } from '../http/access.ts'
-import { requestClient } from '../http/address.ts'
+import { addressGroup, requestClient } from '../http/address.ts'
 import type { Caller } from '../http/caller.ts'
 import { type Refusal, refuse } from '../http/reply.ts'
 import type { Route } from '../http/route.ts'
@@ -85,10 +85,10 @@ export const MEMBERS_ONLY = { anonymous: false } as Route
 
 const signInFirst = (): Refusal => refuse('unauthenticated', {}, { detail: 'Sign in to the console.' })
 
-/** Returns the caller of a sign-in. Only the address is known; rate limits apply to it. */
+/** Returns the caller of a sign-in. Only the address is known; rate limits apply to its group. */
 const nobody = (request: IncomingMessage): Caller => ({
   kind: 'member',
-  id: `address ${requestClient(request).address}`,
+  id: `address ${addressGroup(request)}`,
   organization_id: '',
   project_id: null,
   role: 'org:viewer',
@@ -96,4 +96,5 @@ const nobody = (request: IncomingMessage): Caller => ({
   subaccount_id: null,
   operator: false,
   actor: { type: 'system', id: null, name: 'sign-in', detail: null },
+  address: requestClient(request).address,
 })

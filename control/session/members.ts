@@ -87,7 +87,10 @@ export const members = [
     }),
     replies: { 201: Member },
     refusals: ['resource_exists'],
-    prepare: ({ body }) => hashPassword(body.password),
+    async prepare({ body, breathe }) {
+      await breathe()
+      return await hashPassword(body.password)
+    },
     async run({ db, caller, body, prepared: password_hash, now }) {
       if (await findMemberByEmail(db, body.email))
         return refuse('resource_exists', { value: 'a member with this email' })

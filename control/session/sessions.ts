@@ -1,6 +1,6 @@
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { hashPassword, passwordMatches, seal } from '../../core/runtime/secrets.ts'
+import { hashPassword, seal } from '../../core/runtime/secrets.ts'
 import type { Trx } from '../../core/state/index.ts'
 import { deleteOtherSessions, deleteSession, insertSession } from '../../core/state/people/console-sessions.ts'
 import { findOrganization, listProjects, type MemberRow, updateMember } from '../../core/state/people/organizations.ts'
@@ -35,6 +35,7 @@ import {
   checkSignIn,
   newTotpSecret,
   provenFactor,
+  provenPassword,
   recoveryHash,
   type SecondFactor,
   totpOf,
@@ -156,7 +157,7 @@ export const sessions = [
         created_at: now,
         last_seen_at: now,
         expires_at: iso(services.clock.now() + SESSION_LIFE_MS),
-        address: caller.id.replace(/^address /, ''),
+        address: caller.address ?? '',
       })
       return {
         status: 200,
@@ -211,12 +212,16 @@ export const sessions = [
     audit: { kind: 'seats', action: 'member.password_changed', category: 'security' },
     body: input('PasswordChange', { current_password: AnyPassword, new_password: Password }),
     replies: { 204: null },
-    async prepare({ body, caller }) {
-      const right = await passwordMatches(body.current_password, memberOf(caller).member.password_hash)
-      return right ? await hashPassword(body.new_password) : null
+    refusals: ['account_locked'],
+    async prepare({ body, caller, services, breathe }) {
+      const right = await provenPassword(services, memberOf(caller).member, body.current_password, breathe)
+      if (right !== true) return right || null
+      await breathe()
+      return await hashPassword(body.new_password)
     },
     async run({ db, caller, prepared: password_hash }) {
       const { member, session_hash } = memberOf(caller)
+      if (isRefusal(password_hash)) return password_hash
       if (password_hash === null) return invalid('/current_password', 'is not right')
       await updateMember(db, member.id, { password_hash })
       await deleteOtherSessions(db, member.id, session_hash)

@@ -1,4 +1,5 @@
 import { Secret, TOTP } from 'otpauth'
+import type { Breathe } from '../../core/domain/rating/index.ts'
 import { hashOfNothing, hashSecret, passwordMatches, unseal } from '../../core/runtime/secrets.ts'
 import { findMemberByEmail, type MemberRow } from '../../core/state/people/organizations.ts'
 import {
@@ -90,6 +91,25 @@ export async function provenFactor(
   const factor = await (app ? codeAccepted : secondFactor)(services, await securityOf(state.db, member_id), given)
   if (factor) sign_ins.forget(key)
   return factor
+}
+
+/**
+ * Checks the password that a signed-in member gives to change it. Guesses are limited as those of codes are. The check
+ * waits for its turn, as every hash for a member does: each takes a core and 32 MiB.
+ */
+export async function provenPassword(
+  { clock, sign_ins }: HttpServices,
+  { id, password_hash }: MemberRow,
+  given: string,
+  breathe: Breathe,
+): Promise<boolean | Refusal<'account_locked'>> {
+  const key = `password of ${id}`
+  const { allowed, headers } = await sign_ins.take(key, clock.monotonic_ms(), clock.now())
+  if (!allowed) return refuse('account_locked', { value: 'passwords of this account' }, { headers })
+  await breathe()
+  const right = await passwordMatches(given, password_hash)
+  if (right) sign_ins.forget(key)
+  return right
 }
 
 /** People type a code with or without its hyphens, in capital letters or small ones. */

@@ -80,6 +80,21 @@ t.test('a session behind a trusted proxy is of the client’s address', async t 
   t.match(await w.state.db.selectFrom('console_session').select('address').execute(), [{ address: '203.0.113.9' }])
 })
 
+t.test('addresses of one IPv6 /64 sign in as one, and the session keeps its address', async t => {
+  const w = await controlPlane(t, { clock: standingClock(), trusted_proxies: ['loopback'] })
+  const enter = async (address: string, password: string): Promise<string> => {
+    const body = { email: w.demo.email, password }
+    const headers = { 'X-Forwarded-For': address }
+    const answer = await w.ask('POST', `${API}/session`, { key: null, body, headers })
+    return `${answer.status} ${answer.body.code ?? ''}`
+  }
+  const told: string[] = []
+  for (let host = 1; host <= 31; host += 1) told.push(await enter(`2001:db8:1:2::${host}`, 'wrong password'))
+  t.same(told, [...Array(5).fill('401 unauthenticated'), ...Array(25).fill('429 account_locked'), '429 rate_limited'])
+  t.equal(await enter('2001:db8:1:3::7', CONSOLE_PASSWORD), '200 ', 'the owner signs in from another network')
+  t.match(await w.state.db.selectFrom('console_session').select('address').execute(), [{ address: '2001:db8:1:3::7' }])
+})
+
 /** Signs in from `localAddress` and returns the status. */
 function from(localAddress: string, w: ControlPlane, email: string, password: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
@@ -183,6 +198,24 @@ t.test('a stolen session finds no code of the second factor by guessing', async 
   t.equal((await me.ask('PUT', '/session/totp', { enabled: false, code: code() })).status, 429)
   clock.move(180_000)
   t.equal((await me.ask('PUT', '/session/totp', { enabled: false, code: code() })).status, 200, 'its owner goes on')
+})
+
+t.test('a stolen session finds no password by guessing, and its owner may sign in meanwhile', async t => {
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
+  const sessions = [await signIn(w), await signIn(w)]
+  const changed = async (at: number, current_password: string): Promise<string> => {
+    const body = { current_password, new_password: 'another long password' }
+    const answer = await sessions[at % 2]?.ask('PUT', '/session/password', body)
+    return `${answer?.status} ${answer?.body?.code ?? ''}`
+  }
+  const told: string[] = []
+  for (let at = 0; at < 6; at += 1) told.push(await changed(at, 'wrong password'))
+  t.same(told, [...Array(5).fill('422 validation_failed'), '429 account_locked'], 'all sessions have one limit')
+  t.equal(await changed(0, CONSOLE_PASSWORD), '429 account_locked', 'the correct password is locked out too')
+  t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD)).status, 200)
+  clock.move(180_000)
+  t.equal(await changed(0, CONSOLE_PASSWORD), '204 ', 'its owner goes on')
 })
 
 t.test('an API key authenticates, is rotated with an overlap, and stays revoked', async t => {
