@@ -69,7 +69,7 @@ const present = (row: ParticipantRow, account_sid: string): Static<typeof Partic
   uri: `${accountPath(account_sid)}/Conferences/${row.conference_sid}/Participants/${row.call_sid}.json`,
 })
 
-/** The place of a participant in its list. It is known without the row, which may be gone when the next page is read. */
+/** The place of a participant in its list, known without the row, which may be gone when the next page is read. */
 const BY_COMING = {
   textOf: ({ created_at, call_sid }: ParticipantRow) => `${Date.parse(created_at)}-${call_sid}`,
   read: (text: string) => (/^[0-9]{13}-CA[0-9a-f]{32}$/.test(text) ? text : undefined),
