@@ -3,6 +3,7 @@ import {
   dueMinor,
   isPeriod,
   periodBefore,
+  periodsBefore,
   readStored,
   type Statement,
   statementCsv,
@@ -185,14 +186,20 @@ interface Found {
   readonly issued_at: string | null
 }
 
-/** Returns a statement as it was issued, or the preliminary one of the current month. */
+/** Returns the months of a project, the running one last. The last ones may have no issued statement yet. */
+function monthsOf(project: ProjectRow, time_zone: string, now: string): string[] {
+  const today = dayOf(Date.parse(now), time_zone)
+  return [...periodsBefore(dayOf(Date.parse(project.created_at), time_zone), today), today.slice(0, 7)]
+}
+
+/** Returns a statement as it was issued, or the preliminary one of a month whose statement is not issued yet. */
 async function findStatement(db: Db, project: ProjectRow, id: string, now: string): Promise<Found | undefined> {
   const period = id.startsWith(PREFIX) ? id.slice(PREFIX.length) : ''
   if (!isPeriod(period)) return undefined
   const row = await findBillingDocument(db, project.id, period)
   if (row) return { statement: readStored(row.body), issued_at: row.issued_at }
   const organization = await findOrganization(db, project.organization_id)
-  if (!organization || !dayOf(Date.parse(now), organization.time_zone).startsWith(period)) return undefined
+  if (!organization || !monthsOf(project, organization.time_zone, now).includes(period)) return undefined
   const last = await findBillingDocument(db, project.id, periodBefore(period))
   const before = last && readStored(last.body)
   return { statement: await readBill(db, project, organization, period, before), issued_at: null }
@@ -315,15 +322,21 @@ export const billing = [
   route({
     method: 'get',
     path: '/billing/documents',
-    summary: 'List the monthly statements, newest first; the running month is open',
+    summary:
+      'List the monthly statements, newest first; the running month is open, and an ended one until it is issued',
     scope: 'billing:read',
     replies: { 200: listOf(BillingDocument) },
     async run({ db, project, now }) {
-      const month = dayOf(Date.parse(now), await zoneOf(db, project.organization_id)).slice(0, 7)
-      const open = await findStatement(db, project, documentId(month), now)
-      const data = open ? [presentDocument(open.statement, open.issued_at)] : []
-      for (const row of await listBillingDocuments(db, project.id))
-        if (row.period !== month) data.push(presentDocument(readStored(row.body), row.issued_at))
+      const issued = new Map((await listBillingDocuments(db, project.id)).map(row => [row.period, row]))
+      const months = monthsOf(project, await zoneOf(db, project.organization_id), now)
+      const data: Static<typeof BillingDocument>[] = []
+      for (const period of [...new Set([...months, ...issued.keys()])].sort().reverse()) {
+        const row = issued.get(period)
+        const found = row
+          ? { statement: readStored(row.body), issued_at: row.issued_at }
+          : await findStatement(db, project, documentId(period), now)
+        if (found) data.push(presentDocument(found.statement, found.issued_at))
+      }
       return { status: 200, body: { data } }
     },
   }),

@@ -8,7 +8,7 @@ import { sendMessage, startActivity, stopActivity } from '../live/activities.ts'
 import { unknownCall } from './call.ts'
 import { changed } from './changed.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
-import { flagOf, methodOf, urlOf } from './fields.ts'
+import { flagOf, methodOf, oddFlag, urlOf } from './fields.ts'
 import type { Form } from './form.ts'
 import { accountPath, dateText } from './present.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
@@ -165,6 +165,8 @@ const MAX_HINTS = 500
 function transcriptionOf({ form, services }: Asking): ActivityStart | VoiceRefusal {
   const track = trackOf(form, 'both_tracks')
   if (isVoiceRefusal(track)) return track
+  const odd = oddFlag(form, ['PartialResults', 'ProfanityFilter', 'EnableAutomaticPunctuation'])
+  if (odd) return odd
   const callback = callbackOf(form, 'StatusCallbackUrl')
   if (isVoiceRefusal(callback)) return callback
   const language = form.text('LanguageCode') ?? 'en-US'

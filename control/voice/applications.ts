@@ -5,7 +5,7 @@ import {
 } from '../../core/state/configuration/voice-applications.ts'
 import { nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { forReason, isVoiceRefusal } from './errors.ts'
-import { pageOfAll, voicePageSchema } from './listing.ts'
+import { pageByText, voicePageSchema } from './listing.ts'
 import { API_VERSION, accountPath, dateText } from './present.ts'
 import { voiceRoute } from './route.ts'
 
@@ -60,6 +60,12 @@ const present = (row: VoiceApplicationRow, account_sid: string): Static<typeof A
   uri: `${accountPath(account_sid)}/Applications/${row.id}.json`,
 })
 
+/** The place of an application in its list: by name. A tab stands before all that names have. */
+const BY_NAME = {
+  textOf: ({ name, id }: VoiceApplicationRow) => `${name}\t${id}`,
+  read: (text: string) => (text.includes('\t') ? text : undefined),
+}
+
 export const applications = [
   voiceRoute({
     method: 'GET',
@@ -72,7 +78,8 @@ export const applications = [
     async run({ account, services, query, path }) {
       const name = query.get('FriendlyName')
       const all = await listApplications(services.state.db, account.project_id)
-      const page = await pageOfAll(
+      const page = await pageByText(
+        BY_NAME,
         { query, path },
         all.filter(row => !name || row.name === name),
       )

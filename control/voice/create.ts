@@ -6,7 +6,7 @@ import { findOwnedNumber, type NumberRow } from '../../core/state/configuration/
 import type { Db, Trx } from '../../core/state/index.ts'
 import type { RecordingRequest } from '../live/recordings.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
-import { inlineMarkup, methodOf, namesOf, urlOf, wholeNumber } from './fields.ts'
+import { flagOf, inlineMarkup, methodOf, namesOf, oddFlag, urlOf, wholeNumber, wordOf } from './fields.ts'
 import type { Form } from './form.ts'
 import { readMachineDetection } from './machine-detection.ts'
 import { onceByKey } from './once-by-key.ts'
@@ -154,9 +154,11 @@ async function readRecord({
   account,
   services,
 }: VoiceContext & { readonly form: Form }): Promise<RecordRequest | null | VoiceRefusal> {
-  if (form.text('Record')?.toLowerCase() !== 'true') return null
-  const status_callback = urlOf(form, 'RecordingStatusCallback')
-  if (isVoiceRefusal(status_callback)) return status_callback
+  const odd = oddFlag(form, ['Record'])
+  if (odd) return odd
+  if (!flagOf(form, 'Record')) return null
+  const wish = recordRequest(form)
+  if (isVoiceRefusal(wish)) return wish
   const consent = await findRecordingConsent(services.state.db, account.project_id)
   if (!consent) return forReason('recording_consent_required', { name: account.project_name })
   const { recordings_quota_bytes } = services.settings
@@ -164,39 +166,40 @@ async function readRecord({
     return numbered(20403, 'The recordings of the project have reached their quota: delete some of them.', {
       details: { reason: 'limit_reached' },
     })
-  return recordRequest(form, status_callback)
+  return wish
 }
 
 /** Reads how a recording is made and whom its callbacks go to. */
-function recordRequest(
-  form: Form,
-  status_callback: string | null,
-): RecordRequest & { track: 'both' | 'inbound' | 'outbound' } {
+function recordRequest(form: Form) {
+  const status_callback = urlOf(form, 'RecordingStatusCallback')
+  if (isVoiceRefusal(status_callback)) return status_callback
+  const channels = wordOf(form, 'RecordingChannels', ['mono', 'dual'], 'mono')
+  if (isVoiceRefusal(channels)) return channels
+  const track = wordOf(form, 'RecordingTrack', ['both', 'inbound', 'outbound'], 'both')
+  if (isVoiceRefusal(track)) return track
+  const trim = wordOf(form, 'Trim', ['do-not-trim', 'trim-silence'], 'do-not-trim')
+  if (isVoiceRefusal(trim)) return trim
   const events = namesOf(form, 'RecordingStatusCallbackEvent')
-  const track = form.text('RecordingTrack')
+  const odd = events.find(one => !RECORDING_EVENTS.includes(one))
+  if (odd !== undefined)
+    return numbered(20001, `RecordingStatusCallbackEvent ${shown(odd)} is not one of ${RECORDING_EVENTS.join(', ')}.`)
   return {
-    channels: form.text('RecordingChannels') === 'dual' ? 'dual' : 'mono',
-    track: track === 'inbound' || track === 'outbound' ? track : 'both',
-    trim: form.text('Trim') === 'trim-silence',
+    channels,
+    track,
+    trim: trim === 'trim-silence',
     status_callback,
     status_callback_method: methodOf(form, 'RecordingStatusCallbackMethod'),
-    status_callback_events: events.length === 0 ? ['completed'] : RECORDING_EVENTS.filter(one => events.includes(one)),
+    status_callback_events: events.length === 0 ? ['completed'] : events,
   }
 }
 
 /** Reads the fields with which a recording of a live call begins. */
 export function readRecording(form: Form): RecordingRequest | VoiceRefusal {
-  const url = urlOf(form, 'RecordingStatusCallback')
-  if (isVoiceRefusal(url)) return url
-  const {
-    channels,
-    track,
-    trim,
-    status_callback_method: method,
-    status_callback_events: events,
-  } = recordRequest(form, url)
-  const callback = url === null ? null : { url, method: method ?? 'POST', events: events ?? [] }
-  return { channels: channels === 'dual' ? 2 : 1, track, trim: trim === true, callback }
+  const wish = recordRequest(form)
+  if (isVoiceRefusal(wish)) return wish
+  const { channels, track, trim, status_callback: url, status_callback_method: method } = wish
+  const callback = url === null ? null : { url, method, events: wish.status_callback_events }
+  return { channels: channels === 'dual' ? 2 : 1, track, trim, callback }
 }
 
 /** What place() needs of a call that was asked for. */

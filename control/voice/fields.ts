@@ -48,10 +48,32 @@ export const wholeNumber = (text: string): number | null =>
 export const namesOf = (form: Form, name: string): string[] =>
   form.all(name).flatMap(value => value.split(/[\s,]+/).filter(one => one !== ''))
 
-/** Reads a flag; undefined when the field is missing. Anything but `true` is false. */
+/** Reads a flag, `true` or `1`; undefined when the field is missing. */
 export function flagOf(form: Form, name: string): boolean | undefined {
   const text = form.text(name)
-  return text === undefined ? undefined : text.toLowerCase() === 'true'
+  return text === undefined ? undefined : /^(true|1)$/i.test(text)
+}
+
+/** Refuses the first of these flags that is neither true nor false. */
+export function oddFlag(form: Form, names: readonly string[]): VoiceRefusal | null {
+  for (const name of names) {
+    const text = form.text(name)
+    if (text !== undefined && !/^(true|false|1|0)$/i.test(text))
+      return numbered(20001, `${name} ${text.slice(0, 60)} is neither true nor false.`)
+  }
+  return null
+}
+
+/** Reads one of some words, in either case; `unsaid` when the field is missing. */
+export function wordOf<const W extends string>(
+  form: Form,
+  name: string,
+  words: readonly W[],
+  unsaid: NoInfer<W>,
+): W | VoiceRefusal {
+  const text = form.text(name) ?? unsaid
+  const known = words.find(word => word.toLowerCase() === text.toLowerCase())
+  return known ?? numbered(20001, `${name} ${text.slice(0, 60)} is not one of ${words.join(', ')}.`)
 }
 
 /** Reads the sound or document of `<name>Url` and `<name>Method`; null when there is none. */

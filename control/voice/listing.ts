@@ -9,7 +9,7 @@ const MAX_PAGE_SIZE = 100
 const DEFAULT_PAGE_SIZE = 50
 const MAX_PAGE = 1_000_000
 
-/** A window of a list, newest first: at an offset, or next to a row. */
+/** A window of a list: at an offset, or next to a row. `older_than` is what follows it in the list. */
 type Window<At> = { readonly offset: number } | { readonly older_than: At } | { readonly newer_than: At }
 
 /** How the page tokens of a list name its rows. */
@@ -45,7 +45,7 @@ function readPage<At>(query: URLSearchParams, read: Places<never, At>['read']): 
   const asked = Math.min(MAX_PAGE, Math.max(0, page))
   const token = query.get('PageToken')
   if (!token) return { page: asked, page_size, window: { offset: asked * page_size } }
-  const [, side, text = ''] = /^P([AB])(.+)$/.exec(token) ?? []
+  const [, side, text = ''] = /^P([AB])(.+)$/s.exec(token) ?? []
   const at = read(text)
   if (at === undefined) return numbered(21481, 'PageToken is not one of this list.')
   const window = side === 'A' ? { older_than: at } : { newer_than: at }
@@ -79,7 +79,7 @@ interface Listed {
   readonly path: string
 }
 
-/** Reads the page that was asked for, newest first. `read` gets one row more than the page holds. */
+/** Reads the page that was asked for. `read` gets one row more than the page holds. */
 export const voicePageOf = <Row extends Positioned>(
   asked: Listed,
   read: (window: Window<number>, limit: number) => Promise<readonly Row[]>,
@@ -103,20 +103,33 @@ export async function voicePageBy<Placed, Row extends Placed, At>(
   return { rows, about: { uri: path, page: page.page, page_size, ...links } }
 }
 
-/** Returns a page of a list that is read as a whole, such as the participants of a conference. */
-export async function pageOfAll<Row>(asked: Listed, all: readonly Row[]): Promise<PageOf<Row> | VoiceRefusal> {
-  return pageAt(asked, async (offset, limit) => all.slice(offset, offset + limit))
+/**
+ * Returns a page of a list that is read as a whole, such as the participants of a conference. Its order is that of the
+ * texts that name its rows.
+ */
+export function pageByText<Placed, Row extends Placed>(
+  places: Places<Placed, string>,
+  asked: Listed,
+  all: readonly Row[],
+): Promise<PageOf<Row> | VoiceRefusal> {
+  const { textOf } = places
+  const sorted = all.toSorted((one, other) => (textOf(one) < textOf(other) ? -1 : 1))
+  return voicePageBy(places, asked, async (window, limit) => {
+    if ('offset' in window) return sorted.slice(window.offset, window.offset + limit)
+    if ('older_than' in window) return sorted.filter(row => textOf(row) > window.older_than).slice(0, limit)
+    return sorted.filter(row => textOf(row) < window.newer_than).slice(-limit)
+  })
 }
 
-/** Reads the page that was asked for of a list whose order new rows hardly change, such as one by name. */
-export async function pageAt<Row>(
+/** Returns a page of a list that is read as a whole and of which nobody deletes rows. */
+export async function pageOfAll<Row>(
   { query, path }: Listed,
-  read: (offset: number, limit: number) => Promise<readonly Row[]>,
+  all: readonly Row[],
 ): Promise<PageOf<Row> | VoiceRefusal> {
   const page = readPage(query, BY_POSITION.read)
   if (isVoiceRefusal(page)) return page
   const { page_size } = page
-  const found = await read(page.page * page_size, page_size + 1)
+  const found = all.slice(page.page * page_size, (page.page + 1) * page_size + 1)
   const rows = found.slice(0, page_size)
   const more = found.length > page_size
   const links = pageLinks({ path, query, page, more, first: undefined, last: undefined })

@@ -1,5 +1,5 @@
 import { isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
-import { methodOf, urlOf, wholeNumber } from './fields.ts'
+import { flagOf, methodOf, oddFlag, urlOf, wholeNumber } from './fields.ts'
 import type { Form } from './form.ts'
 
 /** Ranges of the compatible form fields: minimum, maximum, default. */
@@ -28,6 +28,8 @@ export function readMachineDetection(form: Form): Readonly<Record<string, unknow
       return numbered(21234, `${name} is a whole number from ${least} to ${most}.`)
     values[name as keyof typeof RANGES] = value
   }
+  const odd = oddFlag(form, ['AsyncAmd'])
+  if (odd) return odd
   const callback = urlOf(form, 'AsyncAmdStatusCallback')
   if (isVoiceRefusal(callback)) return callback
   return {
@@ -36,7 +38,7 @@ export function readMachineDetection(form: Form): Readonly<Record<string, unknow
     speech_threshold_ms: values.MachineDetectionSpeechThreshold,
     speech_end_threshold_ms: values.MachineDetectionSpeechEndThreshold,
     silence_timeout_ms: values.MachineDetectionSilenceTimeout,
-    asynchronous: form.text('AsyncAmd')?.toLowerCase() === 'true',
+    asynchronous: flagOf(form, 'AsyncAmd') === true,
     callback,
     callback_method: methodOf(form, 'AsyncAmdStatusCallbackMethod'),
   }

@@ -4,7 +4,7 @@ import type { Db } from '../../core/state/index.ts'
 import { nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { applicationUrls, urlsOf } from './applications.ts'
 import { forReason, isVoiceRefusal, type VoiceRefusal } from './errors.ts'
-import { pageAt, plusKept, voicePageSchema } from './listing.ts'
+import { plusKept, voicePageBy, voicePageSchema } from './listing.ts'
 import { API_VERSION, accountPath, dateText } from './present.ts'
 import { type VoiceContext, voiceRoute } from './route.ts'
 
@@ -112,17 +112,21 @@ const FIELDS = {
   'PageSize, Page': 'as in the list of calls',
 }
 
+const BY_DIGITS = {
+  textOf: ({ e164 }: NumberRow) => e164.slice(1),
+  read: (text: string) => (/^[0-9]{1,15}$/.test(text) ? `+${text}` : undefined),
+}
+
 /** Reads a page of the numbers that the project holds, in the order of their digits. */
 const heldNumbers = ({ account, services, query, path }: VoiceContext) =>
-  pageAt({ query, path }, async (offset, limit) => {
+  voicePageBy(BY_DIGITS, { query, path }, async (window, limit) => {
     const prefix = plusKept((query.get('PhoneNumber') ?? '').replace(/\*$/, ''))
     const name = query.get('FriendlyName')
     if (name) {
       const named = await findOwnedNumber(services.state.db, account.project_id, name)
-      return named?.e164.includes(prefix) ? [named].slice(offset) : []
+      return named?.e164.includes(prefix) && 'offset' in window ? [named].slice(window.offset) : []
     }
-    const page = { offset, limit, ...(prefix ? { prefix } : {}) }
-    return listHeldNumbers(services.state.db, account.project_id, page)
+    return listHeldNumbers(services.state.db, account.project_id, window, { limit, ...(prefix ? { prefix } : {}) })
   })
 
 async function heldNumber({ account, services }: VoiceContext, sid: string): Promise<NumberRow | VoiceRefusal> {

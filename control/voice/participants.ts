@@ -19,9 +19,9 @@ import { changed } from './changed.ts'
 import { unknownConference } from './conferences.ts'
 import { type AskedCall, placingOf, readCall } from './create.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
-import { flagOf, soundIn, urlOf } from './fields.ts'
-import { type Form, withText } from './form.ts'
-import { pageOfAll, voicePageSchema } from './listing.ts'
+import { flagOf, oddFlag, soundIn, urlOf, wholeNumber, wordOf } from './fields.ts'
+import { type Form, formOf, withText } from './form.ts'
+import { pageByText, voicePageSchema } from './listing.ts'
 import { onceByKey } from './once-by-key.ts'
 import { place } from './place.ts'
 import { accountPath, dateText } from './present.ts'
@@ -69,6 +69,12 @@ const present = (row: ParticipantRow, account_sid: string): Static<typeof Partic
   uri: `${accountPath(account_sid)}/Conferences/${row.conference_sid}/Participants/${row.call_sid}.json`,
 })
 
+/** The place of a participant in its list, known without the row, which may be gone when the next page is read. */
+const BY_COMING = {
+  textOf: ({ created_at, call_sid }: ParticipantRow) => `${Date.parse(created_at)}-${call_sid}`,
+  read: (text: string) => (/^[0-9]{13}-CA[0-9a-f]{32}$/.test(text) ? text : undefined),
+}
+
 const LIST = '/Conferences/{conference}/Participants'
 const ONE = `${LIST}/{participant}` as const
 
@@ -85,14 +91,18 @@ export const participants = [
       const { db } = services.state
       const conference = await findConference(db, account.project_id, params.conference)
       if (!conference) return unknownConference(params.conference)
-      const wanted = (name: string, is: boolean): boolean =>
-        (query.get(name) ?? String(is)).toLowerCase() === String(is)
-      const rows = (await listParticipants(db, conference.sid))
-        .map(row => present(row, account.account_sid))
-        .filter(row => wanted('Muted', row.muted) && wanted('Hold', row.hold) && wanted('Coaching', row.coaching))
-      const page = await pageOfAll({ query, path }, rows)
+      const filter = formOf(query)
+      const odd = oddFlag(filter, ['Muted', 'Hold', 'Coaching'])
+      if (odd) return odd
+      const wanted = (name: string, is: boolean): boolean => (flagOf(filter, name) ?? is) === is
+      const rows = (await listParticipants(db, conference.sid)).filter(row => {
+        const { muted, hold, coaching } = present(row, account.account_sid)
+        return wanted('Muted', muted) && wanted('Hold', hold) && wanted('Coaching', coaching)
+      })
+      const page = await pageByText(BY_COMING, { query, path }, rows)
       if (isVoiceRefusal(page)) return page
-      return { status: 200, body: { participants: [...page.rows], ...page.about } }
+      const shown = page.rows.map(row => present(row, account.account_sid))
+      return { status: 200, body: { participants: shown, ...page.about } }
     },
   }),
   voiceRoute({
@@ -188,6 +198,8 @@ async function find(
 }
 
 function readChange(form: Form): ParticipantChange | VoiceRefusal {
+  const odd = oddFlag(form, ['Muted', 'Hold', 'Coaching', 'EndConferenceOnExit', 'BeepOnExit'])
+  if (odd) return odd
   // Music is mostly a static file, whose server answers GET alone.
   const hold_sound = soundIn(form, 'Hold', 'GET')
   if (isVoiceRefusal(hold_sound)) return hold_sound
@@ -212,11 +224,9 @@ function readChange(form: Form): ParticipantChange | VoiceRefusal {
 /** The attributes of <Conference> that fields set. */
 const ATTRIBUTES: Readonly<Record<string, string>> = {
   Label: 'participantLabel',
-  Beep: 'beep',
   WaitUrl: 'waitUrl',
   WaitMethod: 'waitMethod',
   MaxParticipants: 'maxParticipants',
-  ConferenceRecord: 'record',
   ConferenceStatusCallback: 'statusCallback',
   ConferenceStatusCallbackMethod: 'statusCallbackMethod',
   ConferenceRecordingStatusCallback: 'recordingStatusCallback',
@@ -233,18 +243,33 @@ const LISTS = {
   ConferenceRecordingStatusCallbackEvent: ['recordingStatusCallbackEvent', undefined],
 } as const
 
+const RECORDS = ['do-not-record', 'record-from-start', 'true', 'false'] as const
+
+/** Reads the attributes that are words. An unknown one could end the document, when the call is answered and paid. */
+function wordsOf(form: Form): Readonly<Record<string, string>> | VoiceRefusal {
+  const odd = oddFlag(form, [...Object.keys(FLAGS), 'Coaching'])
+  if (odd) return odd
+  const most = wholeNumber(form.text('MaxParticipants') ?? '250')
+  if (most === null || most < 2 || most > 250)
+    return numbered(20001, 'MaxParticipants is a whole number from 2 to 250.')
+  const beep = wordOf(form, 'Beep', ['true', 'false', 'onEnter', 'onExit'], 'true')
+  if (isVoiceRefusal(beep)) return beep
+  const record = wordOf(form, 'ConferenceRecord', RECORDS, 'do-not-record')
+  if (isVoiceRefusal(record)) return record
+  const trim = wordOf(form, 'ConferenceTrim', ['trim-silence', 'do-not-trim'], 'trim-silence')
+  return isVoiceRefusal(trim) ? trim : { beep, record, trim }
+}
+
 /** The document that the new call runs. */
-function documentOf(form: Form, friendly_name: string): string {
+function documentOf(form: Form, words: Readonly<Record<string, string>>, friendly_name: string): string {
   const given = Object.entries(ATTRIBUTES).map(([field, name]) => [name, form.text(field)] as const)
   const lists = Object.entries(LISTS).map(
     ([field, [name, unsaid]]) => [name, form.all(field).join(' ') || unsaid] as const,
   )
   const flags = Object.entries(FLAGS).map(([field, name]) => [name, flagOf(form, field)?.toString()] as const)
   const silence = form.blank('WaitUrl') ? { waitUrl: '' } : {}
-  // An unknown value would end the document, when the call is answered and paid.
-  const trim = form.text('ConferenceTrim') === 'do-not-trim' ? 'do-not-trim' : 'trim-silence'
   return conferenceDocument(
-    { ...Object.fromEntries([...given, ...flags, ...lists]), ...silence, trim, coach: coached(form) },
+    { ...Object.fromEntries([...given, ...flags, ...lists]), ...words, ...silence, coach: coached(form) },
     friendly_name,
   )
 }
@@ -304,9 +329,11 @@ async function readAddition(context: Addition): Promise<AskedCall | VoiceRefusal
     const url = urlOf(form, field)
     if (isVoiceRefusal(url)) return url
   }
+  const words = wordsOf(form)
+  if (isVoiceRefusal(words)) return words
   const named = await conferenceToJoin(services.state.db, context)
   if (isVoiceRefusal(named)) return named
-  const Twiml = documentOf(form, named.friendly_name)
+  const Twiml = documentOf(form, words, named.friendly_name)
   return readCall({ ...context, form: withText(form, { Url: undefined, Twiml, ...detection(form) }) })
 }
 

@@ -7,7 +7,7 @@ import { changed } from './changed.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { soundIn, wholeNumber } from './fields.ts'
 import type { Form } from './form.ts'
-import { pageOfAll, voicePageOf, voicePageSchema } from './listing.ts'
+import { pageByText, voicePageOf, voicePageSchema } from './listing.ts'
 import { accountPath, dateText } from './present.ts'
 import { voiceRoute } from './route.ts'
 
@@ -62,6 +62,12 @@ const presentMember = ({ row, position, wait_seconds }: Member, account_sid: str
   wait_time: wait_seconds,
   uri: `${accountPath(account_sid)}/Queues/${row.queue_sid}/Members/${row.call_sid}.json`,
 })
+
+/** The place of a caller among those who wait. Texts of one length sort like their numbers. */
+const BY_COMING = {
+  textOf: ({ row }: Member) => String(row.position).padStart(15, '0'),
+  read: (text: string) => (/^[0-9]{15}$/.test(text) ? text : undefined),
+}
 
 /** The shown queue, read within a transaction or without one. */
 async function shown(db: Db | Trx, row: QueueRow, { account_sid, now_ms }: { account_sid: string; now_ms: number }) {
@@ -188,7 +194,7 @@ export const queues = [
       const { db } = services.state
       const row = await findQueue(db, account.project_id, params.queue_sid)
       if (!row) return unknownQueue(params.queue_sid)
-      const page = await pageOfAll({ query, path }, await membersOf({ db, now_ms }, row.sid))
+      const page = await pageByText(BY_COMING, { query, path }, await membersOf({ db, now_ms }, row.sid))
       if (isVoiceRefusal(page)) return page
       const queue_members = page.rows.map(member => presentMember(member, account.account_sid))
       return { status: 200, body: { queue_members, ...page.about } }

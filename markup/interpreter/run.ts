@@ -60,6 +60,8 @@ export interface Run {
   /** The refusal for an unanswered leg whose script ends after a failed Dial with answerOnBridge; else null. */
   readonly refusal: { readonly sip_code: number; readonly status: Reject['status'] } | null
   readonly fallback: DocumentTarget | null
+  /** URLs for which the fallback was requested since the last verb that takes time, and its own; '' of inline text. */
+  readonly failed: readonly string[]
   /** The number of the next id. */
   readonly counter: number
   /** Document requests of the whole run, and since the last verb that takes time. Both have a limit (12400). */

@@ -33,6 +33,7 @@ export function startRun(facts: StartFacts): StepResult {
     answered: facts.leg.answered,
     refusal: null,
     fallback: facts.fallback,
+    failed: [],
     counter: 1,
     fetches: 0,
     idle_fetches: 0,
@@ -203,6 +204,7 @@ function follow(turn: Turn, index: number, move: Move): Phase | 'next' {
       return 'next'
     case 'stay':
       turn.idle_fetches = 0
+      turn.failed = []
       return { name: 'verb', index, state: move.state }
     case 'hangup':
       return endOfCall(turn)
@@ -322,11 +324,15 @@ function update(turn: Turn, phase: Phase, event: Extract<Event, { type: 'update'
   }
   turn.place = null
   turn.refusal = null
+  turn.failed = []
   if (event.fallback !== undefined) turn.fallback = event.fallback
   return enter(turn, event.entry, 'entry', true)
 }
 
-/** Handles a document that cannot be fetched or run (voice-compat.md §7.5): tries the fallback once, then gives up. */
+/**
+ * Handles a document that cannot be fetched or run (voice-compat.md §7.5): tries the fallback once, then gives up. A
+ * fallback that leads straight back to what failed, or to itself, has failed too.
+ */
 function failed(
   turn: Turn,
   number: number,
@@ -335,10 +341,11 @@ function failed(
 ): Phase {
   const url = about.url === undefined ? turn.document.url : about.url
   noteFatal(turn, number, detail, url, about.place ?? (about.url === undefined ? turn.place : null))
-  const tried = about.fallback ?? turn.document.fallback
+  const tried = (about.fallback ?? turn.document.fallback) || turn.failed.includes(url ?? '')
   if (!turn.fallback || tried) return giveUp(turn)
   const target = resolveUrl(turn.fallback.url, null)
   if (target === undefined) return giveUp(turn)
+  turn.failed = [...turn.failed, url ?? '', target]
   const parameters = { ErrorCode: String(number), ...(url === null ? {} : { ErrorUrl: withoutUser(url) }) }
   return request(turn, 'fallback', target, turn.fallback.method, parameters)
 }

@@ -41,6 +41,7 @@ export class Turn {
   answered: boolean
   refusal: Run['refusal']
   fallback: Run['fallback']
+  failed: Run['failed']
   fetches: number
   idle_fetches: number
   activities: readonly Activity[]
@@ -57,6 +58,7 @@ export class Turn {
     this.answered = run.answered
     this.refusal = run.refusal
     this.fallback = run.fallback
+    this.failed = run.failed
     this.counter = run.counter
     this.fetches = run.fetches
     this.idle_fetches = run.idle_fetches
@@ -123,6 +125,7 @@ export class Turn {
       answered: this.answered,
       refusal: this.refusal,
       fallback: this.fallback,
+      failed: this.failed,
       counter: this.counter,
       fetches: this.fetches,
       idle_fetches: this.idle_fetches,

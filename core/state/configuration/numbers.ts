@@ -29,13 +29,25 @@ interface NumberPage {
 export const listNumbers = (db: Db, project_id: string, page: NumberPage): Promise<NumberRow[]> =>
   paged(db, page).where('project_id', '=', project_id).execute()
 
-/** Lists the numbers that a project holds now, not those that it has given back, in the order of their digits. */
-export const listHeldNumbers = (
+/**
+ * Lists the numbers that a project holds now, not those that it has given back, in the order of their digits: from an
+ * offset, or those after (`older_than`) or before another number.
+ */
+export async function listHeldNumbers(
   db: Db,
   project_id: string,
-  { offset, ...page }: Omit<NumberPage, 'after'> & { readonly offset: number },
-): Promise<NumberRow[]> =>
-  paged(db, page).where('project_id', '=', project_id).where('status', '=', 'held').offset(offset).execute()
+  window: { readonly offset: number } | { readonly older_than: string } | { readonly newer_than: string },
+  page: Omit<NumberPage, 'after'>,
+): Promise<NumberRow[]> {
+  const after = 'older_than' in window ? { after: window.older_than } : {}
+  const held = paged(db, { ...page, ...after })
+    .where('project_id', '=', project_id)
+    .where('status', '=', 'held')
+  if ('offset' in window) return held.offset(window.offset).execute()
+  if ('older_than' in window) return held.execute()
+  const before = held.where('e164', '<', window.newer_than).clearOrderBy().orderBy('e164', 'desc')
+  return (await before.execute()).reverse()
+}
 
 /** Finds a number whoever holds it. For operators. */
 export const findAnyNumber = (db: Db | Trx, id: string): Promise<NumberRow | undefined> =>

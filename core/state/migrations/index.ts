@@ -41,6 +41,7 @@ import * as keptConfiguration from './0053-kept-configuration.ts'
 import * as sharedCertificates from './0054-shared-certificates.ts'
 import * as placesOfReservations from './0055-places-of-reservations.ts'
 import * as keysOfRegistrations from './0056-keys-of-registrations.ts'
+import * as leasesOfLevels from './0057-leases-of-levels.ts'
 
 /** All migrations in order of name. Never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -86,6 +87,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0054-shared-certificates': sharedCertificates,
   '0055-places-of-reservations': placesOfReservations,
   '0056-keys-of-registrations': keysOfRegistrations,
+  '0057-leases-of-levels': leasesOfLevels,
 }
 
 /** From this one on a migration only adds, unless it is a contract (decision 1086). */

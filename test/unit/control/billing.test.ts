@@ -140,10 +140,18 @@ t.test('balance, usage and statements add up charges and payments', async t => {
 
   now_ms = Date.parse('2026-03-31T23:30:00.000Z')
   await statements.run(services)
-  t.equal(
-    (await w.ask('GET', '/v1/billing/documents/stm_2026-03')).status,
-    404,
+  t.match(
+    (await w.ask('GET', '/v1/billing/documents/stm_2026-03')).body,
+    { status: 'open', issued_at: null, charges_minor: 1200 },
     'it is April in Lagos, but a call of March is not settled yet',
+  )
+  t.match(
+    (await w.ask('GET', '/v1/billing/documents')).body.data,
+    [
+      { id: 'stm_2026-04', status: 'open', charges_minor: 0 },
+      { id: 'stm_2026-03', status: 'open', issued_at: null, charges_minor: 1200 },
+    ],
+    'the list has the month that has ended',
   )
   const late = await w.state.db
     .updateTable('reservation')

@@ -73,9 +73,14 @@ export function enqueueCallback(query: Query, wanted: Enqueued): void {
   })
 }
 
-// Conferences and streams of the call may report to the same URL and have their own sequence numbers.
+/**
+ * Marks a status callback of a call. Conferences and streams of the call may report to the same URL and have their own
+ * sequence numbers. Customers' text cannot contain it: JSON escapes quotes.
+ */
+export const PROGRESS_MARK = '"CallbackSource":"call-progress-events"'
+
 const SENT = `select url, count(*) as count from outbox where call_sid = ? and kind = 'status_callback'
-    and parameters like '%call-progress-events%' group by url`
+    and parameters like '%${PROGRESS_MARK}%' group by url`
 
 /**
  * Queues a callback of `event` to the call's status callback URL, if it has one that subscribes to the event. Returns

@@ -3,7 +3,7 @@ import type { LegFigures } from '../../../domain/calls/leg-figures.ts'
 import { iso } from '../../../runtime/clock.ts'
 import type { CallAttemptTable, CallTable } from '../../db.ts'
 import { inserting, type Query, updating } from '../query.ts'
-import { tellStatus } from './callbacks.ts'
+import { PROGRESS_MARK, tellStatus } from './callbacks.ts'
 import { addCarrierMedia } from './carrier-media.ts'
 import { queueProjectEvent } from './events.ts'
 import { type FinalFacts, finish } from './finish.ts'
@@ -115,7 +115,7 @@ const INSERT_ATTEMPT = `insert into call_attempt (call_sid, sequence, target, tr
   select ?, cast(? as integer), ?, ?, ?, ?
   where not exists (select 1 from call_attempt where call_sid = ? and sequence = ?)`
 const ANSWER_TOLD = `select 1 as one from outbox where call_sid = ? and kind = 'status_callback' and created_at = ?
-    and parameters like '%"CallStatus":"in-progress"%call-progress-events%'`
+    and parameters like '%"CallStatus":"in-progress"%${PROGRESS_MARK}%'`
 const FIGURES = 'select 1 as one from leg_figures where call_sid = ? and leg_id = ?'
 const insertFigures = inserting('leg_figures', ['call_sid', 'leg_id', 'ended_at', 'figures'])
 const changeAttempt = updating('call_attempt', 'call_sid = ? and sequence = ?')

@@ -110,14 +110,35 @@ t.test(
   },
 )
 
-t.test('values that would end the document of the answered call do not reach it', async t => {
-  const odd = { EndConferenceOnExit: 'yes', StartConferenceOnEnter: '?', Muted: 'on', ConferenceTrim: 'x' }
-  const { status, body } = await add('odd', odd)
-  t.match({ status, body }, { status: 201, body: { end_conference_on_exit: false, muted: false } })
+t.test('values that the conference would not take are refused, and those that it takes reach its document', async t => {
+  const rooms = () => state.db.selectFrom('conference').select('sid').execute()
+  const before = await rooms()
+  const odd = {
+    ...{ EndConferenceOnExit: 'yes', StartConferenceOnEnter: '?', Muted: 'on', Coaching: 'x', ConferenceTrim: 'x' },
+    ...{ ConferenceRecord: 'stereo', Beep: 'loud', MaxParticipants: '1', Record: 'yes' },
+  }
+  for (const [name, value] of Object.entries(odd)) {
+    const refused = { code: 20001, message: new RegExp(`^${name} `) }
+    t.match(await add('odd', { [name]: value }), { status: 400, body: refused }, name)
+  }
+  t.same(await rooms(), before)
+  const { status, body } = await add('even', {
+    ...{ EndConferenceOnExit: 'False', Muted: '1', ConferenceTrim: 'Do-Not-Trim', ConferenceRecord: 'true' },
+    ...{ Beep: 'onenter', MaxParticipants: '250' },
+  })
+  t.match({ status, body }, { status: 201, body: { end_conference_on_exit: false, muted: true } })
   const { request } = await state.db
     .selectFrom('call')
     .select('request')
     .where('sid', '=', body.call_sid)
     .executeTakeFirstOrThrow()
-  t.same(checkDocument(JSON.parse(request ?? '').markup).advice, [])
+  const { markup } = JSON.parse(request ?? '')
+  t.match(markup, / trim="do-not-trim"/)
+  t.same(checkDocument(markup).advice, [])
+
+  const member = `/Conferences/${body.conference_sid}/Participants`
+  for (const name of ['Muted', 'Hold', 'Coaching', 'EndConferenceOnExit', 'BeepOnExit'])
+    t.match(await w.voice('POST', `${member}/${body.call_sid}.json`, { [name]: 'on' }), { body: { code: 20001 } }, name)
+  for (const name of ['Muted', 'Hold', 'Coaching'])
+    t.match(await w.voice('GET', `${member}.json?${name}=on`), { body: { code: 20001 } }, name)
 })

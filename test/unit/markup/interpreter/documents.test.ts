@@ -29,6 +29,34 @@ t.test('a malformed fallback document ends the call; a later failure requests th
   t.equal(phone.last('fetch').document, 'fallback')
 })
 
+t.test('a fallback that leads straight back to what failed, or to itself, is not requested again', async t => {
+  const asked = (phone: Phone) => phone.all.filter(one => one.type === 'fetch' && one.document === 'fallback').length
+  const back = response(`<Redirect>${BASE}</Redirect>`)
+  const circle = new Phone(t, { ...FACTS, fallback: FALLBACK })
+  circle.unfetched(11200).fetched(back).unfetched(11200).expect('note play')
+  t.equal(asked(circle), 1)
+
+  const itself = new Phone(t, { ...FACTS, fallback: FALLBACK })
+  itself.unfetched(11200).fetched(response('<Redirect/>')).unfetched(11205).expect('note play')
+  t.equal(asked(itself), 1)
+
+  const inline = new Phone(t, { ...FACTS, entry: { kind: 'inline', text: '<Response>' }, fallback: FALLBACK })
+  inline.fetched(response('<Redirect>https://app.example.test/b</Redirect>')).fetched('<Response>')
+  t.equal(asked(inline), 2, 'another document has its own')
+  inline.fetched(response('<Redirect>https://app.example.test/b</Redirect>')).fetched('<Response>').expect('note play')
+  t.equal(asked(inline), 2)
+
+  const later = new Phone(t, { ...FACTS, fallback: FALLBACK })
+  later
+    .unfetched(11200)
+    .fetched(response(`<Say>One moment.</Say><Redirect>${BASE}</Redirect>`))
+    .played()
+  later.unfetched(11200).expect('note fetch')
+  t.equal(asked(later), 2, 'the caller has heard something meanwhile')
+  later.send({ type: 'update', entry: { kind: 'request', url: BASE, method: 'POST' } })
+  later.unfetched(11200).expect('note fetch')
+})
+
 t.test('rejects an unanswered call with 503 when its document cannot be fetched', async t => {
   const phone = new Phone(t, { ...FACTS, leg: { ...FACTS.leg, answered: false } })
   phone.unfetched(11205).expect('note reject done')

@@ -3,6 +3,7 @@ import { listProjectCalls } from '../../../../../core/state/calls/call-history.t
 import { addLoadSample } from '../../../../../core/state/calls/load-steps.ts'
 import { callsNow, liveCallsOf, newestLiveCalls } from '../../../../../core/state/calls/project-steps.ts'
 import type { Db } from '../../../../../core/state/db.ts'
+import { peakOf, usageOf } from '../../../../../core/state/people/subaccounts.ts'
 import { admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 import t from '../../../../support/harness/index.ts'
 import { plansOf } from '../../../../support/query-plans.ts'
@@ -32,6 +33,23 @@ t.test('what is asked of live calls looks at no ended one', async t => {
     // The newest calls of a project are counted to a bound, by a subquery that is seen alone and in its statement.
     const bounded = what === 'the number of a project' ? 2 : 0
     t.equal(plans.filter(step => READS_ENDED.test(step)).length, bounded, `${what}: ${plans.join('; ')}`)
+  }
+})
+
+t.test('the usage and the peak of a subaccount or subtrunk read its leases, not those of all calls', async t => {
+  for (const level of ['subaccount', 'subtrunk'] as const) {
+    const plans = await plansOf(state.db, async db => {
+      await usageOf(db, level, 'id_1', new Date(NOW_MS).toISOString())
+      await peakOf(db, level, 'id_1', new Date(NOW_MS).toISOString())
+    })
+    const reads = plans.filter(step => /\blease\b/.test(step))
+    // The subquery is seen alone and in its statement.
+    t.equal(reads.length, 4, plans.join('; '))
+    for (const step of reads) t.match(step, new RegExp(`^SEARCH lease USING INDEX lease_${level} `))
+    t.same(
+      plans.filter(step => /^SCAN (call|reservation)\b/.test(step)),
+      [],
+    )
   }
 })
 

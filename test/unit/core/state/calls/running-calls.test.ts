@@ -14,6 +14,7 @@ import {
   writeCall,
 } from '../../../../../core/state/calls/running-calls.ts'
 import { ensureDemo } from '../../../../../core/state/configuration/bootstrap.ts'
+import { storeCallback } from '../../../../../core/state/delivery/outbox.ts'
 import type { State } from '../../../../../core/state/index.ts'
 import {
   endCallsOfLostNodes,
@@ -165,6 +166,26 @@ t.test('a writer that repeats its steps tells nobody twice and adds no attempt',
     { sequence: 2, sip_code: 503 },
   ])
   t.equal((await findCall(db, 'CA1'))?.ringing_at, at(200))
+})
+
+t.test('text that a customer chose for other callbacks to the URL is not taken for those of the call', async t => {
+  const { state, project_id } = await open(t)
+  const text = '"CallbackSource":"call-progress-events"'
+  await state.transaction(async trx => {
+    await insertCall(trx, newCall(project_id, 'CA1'), NOW)
+    const about = { kind: 'status_callback', call_sid: 'CA1', project_id, method: 'POST' } as const
+    const url = 'http://customer.example/status'
+    for (const named of ['call-progress-events', text])
+      await storeCallback(trx, {
+        ...{ ...about, url, now_ms: NOW + 1000 },
+        parameters: { CallStatus: 'in-progress', FriendlyName: named, [named]: named },
+      })
+    await writeCall(trx, 'CA1', [
+      { step: 'answered', at_ms: NOW + 1000, untold: true },
+      { step: 'answer_told', at_ms: NOW + 1000, extra: { AnsweredBy: 'human' } },
+    ])
+  })
+  t.match((await callbacks(state, 'CA1'))[2], { SequenceNumber: '0', AnsweredBy: 'human' })
 })
 
 t.test('ends a call once, and a clock set back gives no negative duration', async t => {
