@@ -135,9 +135,11 @@ t.test('a beep ends neither the music of who is on hold nor an announcement', as
     },
     voice: { send: () => Promise.resolve(reply) },
   } as unknown as ScriptContext
+  const sound = { url: 'https://app.example/notice.wav', method: 'GET' } as const
   const control = async (command: { act: 'change'; hold: boolean } | { act: 'announce' }, call_sid: string) => {
-    const sound = { url: 'https://app.example/notice.wav', method: 'GET' } as const
-    t.equal(controlRoom(ctx, { conference_sid: sid, call_sid, sound, ...command }), 'done')
+    const about = { conference_sid: sid, call_sid }
+    const whole = command.act === 'change' ? { ...about, ...command } : { ...about, ...command, sound }
+    t.equal(controlRoom(ctx, whole), 'done')
     await turn()
   }
   for (const n of [1, 2, 3]) await enter(n)
