@@ -12,7 +12,8 @@ import type { UrlAudio } from './url-audio.ts'
 type FailureReason = 'fetch_failed' | 'audio_unsupported' | 'speech_failed' | 'file_refused'
 
 export type Loaded =
-  | { readonly pieces: readonly PlayPiece[]; readonly endless: boolean }
+  /** `warning`: the engine's default voice speaks, because the engine does not have the named one. */
+  | { readonly pieces: readonly PlayPiece[]; readonly endless: boolean; readonly warning?: string }
   | { readonly refused: FailureReason; readonly detail: string }
 
 export interface Prompts {
@@ -58,8 +59,12 @@ export function createPrompts({ data_dir, recordings, speech, urls, audio }: Pro
           return { pieces: [{ kind: 'silence', ms: source.ms }], endless: false }
         case 'ringback':
           return { pieces: ringbackPieces(source.country), endless: true }
-        case 'speech':
-          return atRate(await speech.speak({ ...source, owner }), rate_hz, owner)
+        case 'speech': {
+          const spoken = await speech.speak({ ...source, owner })
+          const loaded = await atRate(spoken, rate_hz, owner)
+          if ('refused' in spoken || spoken.warning === undefined || 'refused' in loaded) return loaded
+          return { ...loaded, warning: spoken.warning }
+        }
         case 'url':
           return atRate(await urls.get(source.url, owner), rate_hz, owner, source.from_ms)
         case 'file':

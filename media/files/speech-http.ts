@@ -11,6 +11,10 @@ const TIMEOUT_MS = 15_000
 const MAX_BYTES = 32 * 1024 * 1024
 const REQUESTS = { at_once: 64, owner_at_once: 8, owner_jobs: 50, owner_bytes: 1024 * 1024 }
 const CACHE_BYTES = 32 * 1024 * 1024
+/** Voices of the compatible form, which no engine over HTTP has but the operator's own. */
+const OF_THE_FORM = /^(man|woman|alice|(polly|google)\..*)$/i
+/** The answers to a voice that the engine does not have. */
+const UNKNOWN = new Set([400, 404, 422])
 
 /** What is to be spoken, for an engine. */
 interface Words {
@@ -30,23 +34,24 @@ export type SpeechAsked = (words: Words) => {
 
 /**
  * Synthesizes speech by an HTTP engine, which may answer in any format that Play supports. Results are cached by
- * content. Concurrent requests for the same text share one fetch.
+ * content. Concurrent requests for the same text share one fetch. `usual` is the voice that speaks in place of one that
+ * the engine does not have; null: the engine chooses itself.
  */
 export function httpSpeech(
   asked: SpeechAsked,
   http: Pick<HttpClient, 'request'>,
   audio: Pick<AudioThreads, 'decode'>,
+  usual: string | null = null,
 ): Speech {
-  const cache = boundedBytes<string, Pcm>(CACHE_BYTES, pcm => pcm.samples.byteLength)
+  const cache = boundedBytes<string, Extract<Spoken, { pcm: Pcm }>>(CACHE_BYTES, ({ pcm }) => pcm.samples.byteLength)
   const requests = new FairQueue(REQUESTS)
   const running = new Map<string, Promise<Spoken>>()
 
-  const fetchSpeech = async (request: SpeechRequest, key: string): Promise<Spoken> => {
-    const { text, voice, language } = request
-    const ssml = request.ssml ? safeSsml(text) : null
+  const ask = ({ text, ssml: marked, language }: SpeechRequest, voice: string) => {
+    const ssml = marked ? safeSsml(text) : null
     const plain = ssml === null ? speakable(text) : ssml.replace(/<[^>]*>/g, ' ').trim()
     const { url, headers = {}, body } = asked({ plain, ssml, voice, language })
-    const reply = await http.request({
+    return http.request({
       url,
       method: 'POST',
       headers: { 'Content-Type': 'application/json', Accept: 'audio/wav, audio/*', ...headers },
@@ -54,14 +59,25 @@ export function httpSpeech(
       total_timeout_ms: TIMEOUT_MS,
       max_bytes: MAX_BYTES,
     })
+  }
+
+  const fetchSpeech = async (request: SpeechRequest, key: string): Promise<Spoken> => {
+    const wanted = usual !== null && OF_THE_FORM.test(request.voice) ? usual : request.voice
+    let warning: string | null = null
+    let reply = await ask(request, wanted)
+    if (reply.ok && UNKNOWN.has(reply.status) && usual !== null && wanted !== usual) {
+      warning = `the voice "${wanted}" is not one of the engine's, whose default speaks instead`
+      reply = await ask(request, usual)
+    }
     if (!reply.ok) return { refused: 'speech_failed', detail: `the speech engine: ${reply.detail}` }
     if (reply.status < 200 || reply.status > 299)
       return { refused: 'speech_failed', detail: `the speech engine answered ${reply.status}` }
     const decoded = await audio.decode(reply.body, reply.headers['content-type'] ?? null, request.owner)
     if (!('pcm' in decoded)) return { refused: 'speech_failed', detail: `the speech engine: ${decoded.detail}` }
     if (decoded.pcm.samples.length > MAX_SPEECH_SECONDS * decoded.pcm.rate_hz) return TOO_LONG
-    cache.set(key, decoded.pcm)
-    return decoded
+    const spoken = { pcm: decoded.pcm, ...(warning === null ? {} : { warning }) }
+    cache.set(key, spoken)
+    return spoken
   }
 
   return {
@@ -70,7 +86,7 @@ export function httpSpeech(
         .update(JSON.stringify([request.voice, request.language, request.ssml === true, request.text]))
         .digest('hex')
       const cached = cache.get(key)
-      if (cached) return Promise.resolve({ pcm: cached })
+      if (cached) return Promise.resolve(cached)
       const shared = running.get(key)
       if (shared) return shared
       const queued = requests.run(request.owner, request.text.length, () => fetchSpeech(request, key))

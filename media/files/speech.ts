@@ -17,7 +17,9 @@ export interface SpeechRequest {
   readonly engine?: string | undefined
 }
 
-export type Spoken = { readonly pcm: Pcm } | { readonly refused: 'speech_failed'; readonly detail: string }
+export type Spoken =
+  /** `warning` tells how it was spoken otherwise than asked. */
+  { readonly pcm: Pcm; readonly warning?: string } | { readonly refused: 'speech_failed'; readonly detail: string }
 
 export interface Speech {
   speak(request: SpeechRequest): Promise<Spoken>

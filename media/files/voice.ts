@@ -8,8 +8,8 @@ const OPENAI_MODEL = 'tts-1'
 const ELEVENLABS_MODEL = 'eleven_flash_v2_5'
 /** A format that Play supports, at a rate above what telephones carry. */
 const ELEVENLABS_FORMAT = 'mp3_22050_32'
-/** Voices of the compatible form, which no other engine has. */
-const OF_THE_FORM = /^(man|woman|alice|(polly|google)\..*)$/i
+/** A voice of the compatible form: its id, with a model and settings behind it (`…-flash_v2_5-0.8_0.8_0.6`). */
+const ELEVENLABS_VOICE = /^([A-Za-z0-9]{20})-.*$/
 
 /** Returns the voices of this installation, of which each request may name one. */
 export function createVoices(
@@ -34,9 +34,9 @@ export function createVoice(
     case 'url':
       return httpSpeech(own(settings.url), http, audio)
     case 'openai':
-      return httpSpeech(openAi(settings), http, audio)
+      return httpSpeech(openAi(settings), http, audio, settings.voice)
     case 'elevenlabs':
-      return httpSpeech(elevenLabs(settings), http, audio)
+      return httpSpeech(elevenLabs(settings), http, audio, settings.voice)
   }
 }
 
@@ -49,20 +49,21 @@ type Provider<E> = Extract<VoiceSettings, { readonly engine: E }>
 
 /** `POST {url}/audio/speech`, as OpenAI documents it and as many servers have it. */
 const openAi =
-  ({ url, api_key, model, voice }: Provider<'openai'>): SpeechAsked =>
-  ({ plain: input, voice: wanted }) => ({
+  ({ url, api_key, model }: Provider<'openai'>): SpeechAsked =>
+  ({ plain: input, voice }) => ({
     url: `${url}/audio/speech`,
     headers: { Authorization: `Bearer ${api_key}` },
-    body: { model: model ?? OPENAI_MODEL, input, voice: named(wanted, voice), response_format: 'wav' },
+    body: { model: model ?? OPENAI_MODEL, input, voice, response_format: 'wav' },
   })
 
 /** `POST {url}/v1/text-to-speech/{voice}/stream`, as the public documentation of ElevenLabs describes it. */
 const elevenLabs =
-  ({ url, api_key, model, voice }: Provider<'elevenlabs'>): SpeechAsked =>
-  ({ plain: text, voice: wanted }) => ({
-    url: `${url}/v1/text-to-speech/${encodeURIComponent(named(wanted, voice))}/stream?output_format=${ELEVENLABS_FORMAT}`,
-    headers: { 'xi-api-key': api_key },
-    body: { text, model_id: model ?? ELEVENLABS_MODEL },
-  })
-
-const named = (wanted: string, otherwise: string): string => (OF_THE_FORM.test(wanted) ? otherwise : wanted)
+  ({ url, api_key, model }: Provider<'elevenlabs'>): SpeechAsked =>
+  ({ plain: text, voice }) => {
+    const id = encodeURIComponent(voice.replace(ELEVENLABS_VOICE, '$1'))
+    return {
+      url: `${url}/v1/text-to-speech/${id}/stream?output_format=${ELEVENLABS_FORMAT}`,
+      headers: { 'xi-api-key': api_key },
+      body: { text, model_id: model ?? ELEVENLABS_MODEL },
+    }
+  }

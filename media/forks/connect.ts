@@ -97,6 +97,9 @@ function handshake(
     signal.addEventListener('abort', stop)
     socket.once('open', () => {
       signal.removeEventListener('abort', stop)
+      // Frames may have come with the answer. Whoever waits for the promise adds its listeners before the next turn.
+      socket.pause()
+      setImmediate(() => socket.resume())
       resolve({ socket })
     })
     // The listener stays because `error` may be emitted again; an unhandled one would throw.

@@ -15,7 +15,8 @@ export const EVENTS = {
       Type.Object({
         /** The index of the source in the list. */
         index: Type.Integer(),
-        reason: words('fetch_failed', 'audio_unsupported', 'speech_failed', 'file_refused'),
+        /** `voice_unknown`: the source was spoken, by the engine's default voice. */
+        reason: words('fetch_failed', 'audio_unsupported', 'speech_failed', 'file_refused', 'voice_unknown'),
         detail: Type.String(),
       }),
     ),
@@ -100,6 +101,8 @@ export const EVENTS = {
     final: Type.Boolean(),
     language: orNull(Type.String()),
   }),
+  /** The engine serves otherwise than it was asked to, for example by another model. Sent once at most. */
+  'recognize.warning': event({ leg_id: Id, recognize_id: Id, detail: Type.String() }),
   /** `fault` is why the recognition failed; null when it was stopped or its leg was closed. */
   'recognize.ended': event({ leg_id: Id, recognize_id: Id, fault: orNull(Type.String()) }),
   'transcription.ended': event({

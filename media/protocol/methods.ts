@@ -395,6 +395,8 @@ export const MEDIA_METHODS = {
         recognize_id: Id,
         engine: Type.Optional(EngineName),
         noise_suppression: Type.Optional(Type.Boolean()),
+        /** A stop, or the end of the leg, waits a few seconds for the results of what was said before it. */
+        last_words: Type.Optional(Type.Boolean()),
         language: Type.String({ maxLength: 35 }),
         hints: Type.Array(Type.String({ maxLength: 100 }), { maxItems: 500 }),
         model: orNull(Type.String({ maxLength: 100 })),

@@ -30,6 +30,7 @@ interface RelayOptions {
   ended(end: Omit<Ended, 'leg_id' | 'relay_id'>): void
 }
 
+const UNUSABLE = 64_101
 const UNREACHABLE = 64_102
 const CLOSED = 64_105
 const MALFORMED = 64_107
@@ -82,6 +83,7 @@ export class Relay {
       load: source => options.load(source),
       began: (turn, ready_ms) => this.#turns.heard(turn, ready_ms),
       failed: detail => this.#fault(`could not be said: ${detail}`),
+      warned: detail => this.#warn(UNUSABLE, detail),
     })
     this.#socket = new AppSocket({
       clock,
@@ -182,6 +184,7 @@ export class Relay {
       recognizer,
       started: () => undefined,
       heard: ({ text, language, final }) => this.#heard(text, language, final),
+      warned: detail => this.#warn(UNUSABLE, detail),
       ended: fault => this.#listening === listening && this.#recognitionEnded(fault, recognizer),
     })
     if (this.#listening === listening) this.#recognition = recognition

@@ -26,6 +26,8 @@ interface SpeakerOptions {
   /** The first sound of a turn is played. `ready_ms` is when it was ready to be. */
   began(turn: number, ready_ms: number): void
   failed(detail: string): void
+  /** It is said otherwise than asked. */
+  warned(detail: string): void
 }
 
 /** A saying in the feed of the data plane. */
@@ -177,7 +179,10 @@ export class Speaker {
       if (epoch !== this.#epoch) return
       this.#loading = null
       if ('refused' in loaded) this.#options.failed(loaded.detail)
-      else this.#feed(saying, loaded)
+      else {
+        if (loaded.warning !== undefined) this.#options.warned(loaded.warning)
+        this.#feed(saying, loaded)
+      }
       this.#fill()
     })
   }

@@ -325,6 +325,7 @@ export class MediaLeg {
       tap_prefix: nativeId(),
       started: track => this.#emit({ event: 'recognize.started', ...about, track }),
       heard: result => this.#emit({ event: 'recognize.result', ...about, ...result }),
+      warned: detail => this.#emit({ event: 'recognize.warning', ...about, detail }),
       ended: fault => {
         over = true
         this.#recognitions.delete(request.recognize_id)

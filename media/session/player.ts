@@ -79,6 +79,8 @@ export class Player {
         if (loaded && 'refused' in loaded) {
           if (pass === 0) play.failures.push({ index, reason: loaded.refused, detail: loaded.detail })
         } else if (loaded) {
+          if (pass === 0 && loaded.warning !== undefined)
+            play.failures.push({ index, reason: 'voice_unknown', detail: loaded.warning })
           await this.#sound(play, loaded.pieces, alone ? play.loop : loaded.endless ? 0 : 1)
           if (play.over) return
         }
@@ -86,7 +88,8 @@ export class Player {
       // Do not loop over a list that produces no audio.
       if (alone || play.played_ms === before_ms) break
     }
-    this.#end(play, play.failures.length === play.sources.length ? 'failed' : 'finished')
+    const unplayed = play.failures.filter(({ reason }) => reason !== 'voice_unknown')
+    this.#end(play, unplayed.length === play.sources.length ? 'failed' : 'finished')
   }
 
   #load(play: Play, index: number, rate_hz: SampleRate): Promise<Loaded | null> {

@@ -16,8 +16,10 @@ export interface Utterance {
   readonly stop: AbortSignal
 }
 
-/** Recognises an utterance, or tells in one sentence why it cannot. */
-type RecognizeUtterance = (utterance: Utterance) => Promise<Omit<Result, 'final'> | { readonly fault: string }>
+/** Recognises an utterance, or tells in one sentence why it cannot. `warning` tells how it served otherwise. */
+type RecognizeUtterance = (
+  utterance: Utterance,
+) => Promise<(Omit<Result, 'final'> & { readonly warning?: string }) | { readonly fault: string }>
 
 /** Makes a recogniser of what recognises single utterances. This side finds each utterance by its level. */
 export const byUtterance = (recognize: RecognizeUtterance): Recognizer => ({
@@ -65,6 +67,11 @@ class Listening implements RecognitionSession {
     if (!this.#over) this.#utterances.get(track)?.take(samples)
   }
 
+  finish(): void {
+    for (const utterances of this.#utterances.values()) utterances.end()
+    void this.#asking.then(() => this.stop())
+  }
+
   stop(): void {
     this.#end(null)
   }
@@ -91,7 +98,9 @@ class Listening implements RecognitionSession {
     if (this.#over) return
     if (!('fault' in result)) {
       this.#failures = 0
-      this.#listener.heard({ ...result, final: true })
+      const { warning, ...heard } = result
+      if (warning !== undefined) this.#listener.warned(warning)
+      this.#listener.heard({ ...heard, final: true })
       return
     }
     // With several tracks, a failed utterance is skipped until MAX_FAILURES in a row. With one track, the first failure

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { HttpClient } from '../../core/runtime/http/index.ts'
-import { byUtterance } from './by-utterance.ts'
-import { parsed, type Recognizer, readResult } from './recognizer.ts'
+import { byUtterance, type Utterance } from './by-utterance.ts'
+import { askedModel, unknownModel } from './models.ts'
+import { parsed, type RecognitionSettings, type Recognizer, readResult } from './recognizer.ts'
 import { wavFile } from './wav-file.ts'
 
 interface Provider {
@@ -13,22 +14,27 @@ interface Provider {
 
 const TIMEOUT_MS = 15_000
 const MODEL = 'whisper-1'
+/** The answers to a model that the server does not have. */
+const UNKNOWN = new Set([400, 404, 422])
 
 /**
  * Recognises speech by `POST {url}/audio/transcriptions`, as OpenAI documents it and as many servers have it: a form
  * with `file`, `model`, `language` (ISO 639-1), `prompt` and `response_format=json`; the answer has `text`.
  */
 export function openAiRecognizer({ url, api_key, model }: Provider, http: Pick<HttpClient, 'request'>): Recognizer {
-  return byUtterance(async ({ samples, track, settings, stop }) => {
+  const usual = model ?? MODEL
+  /** The sessions whose model the server does not have. */
+  const unknown = new WeakSet<RecognitionSettings>()
+  const ask = ({ samples, settings, stop }: Utterance, wanted: string) => {
     const { language, hints } = settings
     const fields = {
-      model: settings.model ?? model ?? MODEL,
+      model: wanted,
       language: language.split('-')[0] ?? 'en',
       response_format: 'json',
       ...(hints.length > 0 ? { prompt: hints.join(', ') } : {}),
     }
     const form = multipart(fields, wavFile(samples))
-    const reply = await http.request({
+    return http.request({
       url: `${url}/audio/transcriptions`,
       method: 'POST',
       headers: { Authorization: `Bearer ${api_key}`, 'Content-Type': form.type, Accept: 'application/json' },
@@ -36,9 +42,22 @@ export function openAiRecognizer({ url, api_key, model }: Provider, http: Pick<H
       total_timeout_ms: TIMEOUT_MS,
       signal: stop,
     })
+  }
+  return byUtterance(async utterance => {
+    const { settings, track } = utterance
+    const asked = askedModel(settings.model, 'openai')
+    const wanted = unknown.has(settings) ? usual : (asked.model ?? usual)
+    let warning = asked.warning
+    let reply = await ask(utterance, wanted)
+    if (reply.ok && UNKNOWN.has(reply.status) && wanted !== usual) {
+      unknown.add(settings)
+      warning = unknownModel(wanted)
+      reply = await ask(utterance, usual)
+    }
     if (!reply.ok) return { fault: reply.detail }
     const result = reply.status >= 200 && reply.status < 300 ? readResult(parsed(reply.body.toString()), track) : null
-    return result ?? { fault: `the recognizer answered ${reply.status} without a text` }
+    if (!result) return { fault: `the recognizer answered ${reply.status} without a text` }
+    return warning === undefined ? result : { ...result, warning }
   })
 }
 

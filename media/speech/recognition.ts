@@ -15,10 +15,14 @@ interface RecognitionOptions {
   readonly clock: Clock
   readonly started: (track: Track) => void
   readonly heard: (result: Omit<EventFields<'recognize.result'>, 'leg_id' | 'recognize_id'>) => void
+  /** Called once at most. */
+  readonly warned: (detail: string) => void
   readonly ended: (fault: string | null) => void
 }
 
 const CHUNK_MS = 20
+/** How long the engine may take for its last results. */
+const LAST_WORDS_MS = 3000
 
 /** Recognises what a leg says or hears, until it is stopped or the engine fails. */
 export class Recognition {
@@ -27,12 +31,15 @@ export class Recognition {
   readonly #session: RecognitionSession
   readonly #timer: Timer
   readonly #missing = new Map<Track, MissingAudio>()
+  /** Set while the last results are awaited. */
+  #limit: Timer | null = null
+  #warned = false
   #over = false
 
   constructor(options: RecognitionOptions) {
     this.#options = options
     const { request, stream, tap_prefix } = options
-    const { leg_id, engine, noise_suppression, tracks, ...settings } = request
+    const { leg_id, engine, noise_suppression, last_words, tracks, ...settings } = request
     if (tracks !== 'outbound') this.#taps.set(`${tap_prefix}i`, 'inbound')
     if (tracks !== 'inbound') this.#taps.set(`${tap_prefix}o`, 'outbound')
     for (const track of this.#taps.values()) this.#missing.set(track, new MissingAudio(options.clock))
@@ -42,6 +49,7 @@ export class Recognition {
       {
         started: track => !this.#over && options.started(track),
         heard: result => !this.#over && options.heard(result),
+        warned: detail => this.#warn(detail),
         ended: fault => this.#end(fault),
       },
     )
@@ -54,12 +62,26 @@ export class Recognition {
   onTap(event: Extract<EngineEvent, { type: 'tap' }>): boolean {
     const track = this.#taps.get(event.tap_id)
     if (track === undefined) return false
-    if (!this.#over) this.#audio(track, event.samples)
+    if (!this.#over && !this.#limit) this.#audio(track, event.samples)
     return true
   }
 
+  /** Ends the recognition: at once, or when the results of what has been said so far are there. */
   stop(): void {
-    this.#session.stop()
+    if (this.#over || this.#limit) return
+    if (!this.#options.request.last_words) {
+      this.#session.stop()
+      return
+    }
+    this.#deafen()
+    this.#limit = this.#options.clock.after(LAST_WORDS_MS, () => this.#session.stop())
+    this.#session.finish()
+  }
+
+  #warn(detail: string): void {
+    if (this.#over || this.#warned) return
+    this.#warned = true
+    this.#options.warned(detail)
   }
 
   #audio(track: Track, samples: Int16Array): void {
@@ -83,9 +105,14 @@ export class Recognition {
   #end(fault: string | null): void {
     if (this.#over) return
     this.#over = true
+    this.#limit?.cancel()
+    this.#deafen()
+    this.#options.ended(fault)
+  }
+
+  #deafen(): void {
     this.#timer.cancel()
-    const { stream, ended } = this.#options
+    const { stream } = this.#options
     if (!stream.closed) for (const tap_id of this.#taps.keys()) stream.untap(tap_id)
-    ended(fault)
   }
 }

@@ -36,6 +36,8 @@ export interface RecognitionListener {
   /** Speech began. */
   started(track: Track): void
   heard(result: Result): void
+  /** The engine serves otherwise than it was asked to. One sentence. */
+  warned(detail: string): void
   /** No further result follows. `fault` is null when the recognition was stopped. */
   ended(fault: string | null): void
 }
@@ -43,6 +45,8 @@ export interface RecognitionListener {
 export interface RecognitionSession {
   /** Takes 16-bit samples at 8 kHz, in order. `offset_ms` counts from the beginning. */
   audio(track: Track, samples: Int16Array, offset_ms: number): void
+  /** Takes no more audio. The results of what it has follow, and then `ended`. */
+  finish(): void
   stop(): void
 }
 

@@ -54,7 +54,12 @@ export class Utterances {
       return
     }
     const { silence_ms, max_ms } = this.#options
-    if (this.#quiet * FRAME_MS < silence_ms && this.#frames.length * FRAME_MS < max_ms) return
+    if (this.#quiet * FRAME_MS >= silence_ms || this.#frames.length * FRAME_MS >= max_ms) this.end()
+  }
+
+  /** Ends the utterance that goes on, if there is one. */
+  end(): void {
+    if (!this.#speaking) return
     const said = new Int16Array(this.#frames.length * FRAME)
     for (const [index, piece] of this.#frames.entries()) said.set(piece, index * FRAME)
     this.#frames = []

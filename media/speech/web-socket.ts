@@ -31,6 +31,7 @@ class Conversation implements RecognitionSession {
   readonly #queue: string[] = []
   #socket: WebSocket | null = null
   #sequence = 1
+  #finishing = false
   #over = false
 
   constructor(url: string, connect: ConnectWebSocket, settings: RecognitionSettings, listener: RecognitionListener) {
@@ -53,9 +54,20 @@ class Conversation implements RecognitionSession {
     this.#flush()
   }
 
+  finish(): void {
+    this.#finishing = true
+    this.#sayStop()
+  }
+
   stop(): void {
-    if (this.#socket && !this.#over) this.#socket.send(this.#frame('stop', { stop: {} }))
+    if (!this.#over && !this.#finishing) this.#sayStop()
     this.#end(null)
+  }
+
+  #sayStop(): void {
+    if (!this.#socket) return
+    this.#flush(Number.POSITIVE_INFINITY)
+    this.#socket.send(this.#frame('stop', { stop: {} }))
   }
 
   #connected(socket: WebSocket): void {
@@ -80,12 +92,13 @@ class Conversation implements RecognitionSession {
     this.#socket = socket
     socket.on('message', (data, binary) => this.#receive(binary ? '' : data.toString()))
     socket.on('error', error => this.#end(error.message))
-    socket.on('close', code => this.#end(`the recognizer closed the connection with ${code}`))
-    this.#flush()
+    socket.on('close', code => this.#end(this.#finishing ? null : `the recognizer closed the connection with ${code}`))
+    if (this.#finishing) this.#sayStop()
+    else this.#flush()
   }
 
-  #flush(): void {
-    while (this.#socket && this.#queue.length > 0 && this.#socket.bufferedAmount < MAX_UNSENT_BYTES)
+  #flush(most_unsent = MAX_UNSENT_BYTES): void {
+    while (this.#socket && this.#queue.length > 0 && this.#socket.bufferedAmount < most_unsent)
       sendText(this.#socket, this.#queue.shift() ?? '')
   }
 

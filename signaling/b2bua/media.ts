@@ -38,6 +38,7 @@ const EVENTS = [
   'relay.ended',
   'recognize.started',
   'recognize.result',
+  'recognize.warning',
   'recognize.ended',
   'transcription.ended',
   'leg.voice',
@@ -57,7 +58,9 @@ export class MediaHub {
     for (const name of EVENTS)
       client.on(name, fields => {
         const key = 'leg_id' in fields ? fields.leg_id : fields.recording_id
-        this.#listeners.get(key)?.({ event: name, ...fields } as MediaEvent)
+        const recognition = 'recognize_id' in fields ? this.#listeners.get(fields.recognize_id) : undefined
+        const listener = recognition ?? this.#listeners.get(key)
+        listener?.({ event: name, ...fields } as MediaEvent)
       })
     client.on('down', () => {
       for (const lost of [...this.#lost.values()]) lost()
@@ -87,7 +90,7 @@ export class MediaHub {
     return this.connected
   }
 
-  /** Sets the listener of a leg or recording; each has one. */
+  /** Sets the listener of a leg, a recording, or a recognition that outlives its leg; each has one. */
   listen(id: string, listener: MediaListener): void {
     this.#listeners.set(id, listener)
   }

@@ -33,7 +33,13 @@ const RING = 'ring'
 const MAX_SOURCES = 100
 
 /** The error number of each prompt failure (voice-compat.md §15). */
-const FAULTS = { fetch_failed: 11200, file_refused: 11200, audio_unsupported: 13420, speech_failed: 13512 } as const
+const FAULTS = {
+  fetch_failed: 11200,
+  file_refused: 11200,
+  audio_unsupported: 13420,
+  speech_failed: 13512,
+  voice_unknown: 13511,
+} as const
 
 type PlayerServices = EngineServices & Pick<ScriptContext, 'sounds'>
 
@@ -196,6 +202,7 @@ export class LegPlayer {
     if (playing.failures.some(known => known.item === item)) return
     playing.failures.push({ item, number, detail })
     const failed = playing.items[item]
+    if (number === FAULTS.voice_unknown) return
     missingSound(this.#host.call, { url: failed?.kind === 'url' ? failed.url : '', number, detail })
   }
 

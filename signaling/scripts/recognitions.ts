@@ -22,13 +22,20 @@ interface Listening {
 interface Transcribing {
   readonly kind: 'transcription'
   readonly command: StartTranscription
+  /** Set when the leg has ended and the last words are awaited. */
+  limit: Timer | null
   sequence: number
 }
+
+/** The number of a speech model that the engine does not have (voice-compat.md §15). */
+const UNKNOWN_MODEL = 13_334
 
 type Result = Extract<MediaEvent, { event: 'recognize.result' }>
 
 const TRACKS = { inbound_track: 'inbound', outbound_track: 'outbound', both_tracks: 'both' } as const
 const HOUR_MS = 3_600_000
+/** The media worker waits for the last words for three seconds. */
+const LAST_WORDS_MS = 5000
 
 type RecognitionServices = EngineServices & Pick<ScriptServices, 'calls'>
 
@@ -69,7 +76,7 @@ export class Recognitions {
   /** `made`: the sid of a transcription that the API has begun. */
   transcribe(command: StartTranscription, made?: string): void {
     const recognize_id = made ?? newId.sid('GT')
-    this.#live.set(recognize_id, { kind: 'transcription', command, sequence: 0 })
+    this.#live.set(recognize_id, { kind: 'transcription', command, limit: null, sequence: 0 })
     const about = { sid: recognize_id, kind: 'transcription', name: command.name, made: made !== undefined } as const
     activityBegins(this.#services.calls, this.#host.call, { ...about, stop: () => this.stop(command.id) })
     const { track, language, hints, model, profanity_filter, punctuation, partial_results } = command
@@ -85,6 +92,7 @@ export class Recognitions {
       partial: partial_results,
       silence_ms: null,
       max_speech_ms: 60_000,
+      last_words: true,
     })
     void begun.then(ok => ok && this.#tell(recognize_id, 'transcription-started', {}))
   }
@@ -103,14 +111,19 @@ export class Recognitions {
       const live = this.#live.get(event.recognize_id)
       if (live?.kind === 'gather') this.#speaking(event.recognize_id, live)
     } else if (event.event === 'recognize.result') this.#heard(event)
+    else if (event.event === 'recognize.warning') this.#warned(event.recognize_id, event.detail)
     else if (event.event === 'recognize.ended') this.#ended(event.recognize_id, event.fault)
   }
 
-  /** Forgets all recognitions, because the leg has ended. */
+  /** Forgets all recognitions, because the leg has ended. Those of transcriptions may still have the last words. */
   drop(): void {
+    const { call, leg } = this.#host
     for (const [recognize_id, live] of [...this.#live]) {
-      if (live.kind === 'transcription') this.#tell(recognize_id, 'transcription-stopped', {})
-      this.#forget(recognize_id)
+      if (live.kind === 'gather') this.#forget(recognize_id)
+      else if (!live.limit) {
+        leg.session.hub.listen(recognize_id, event => this.media(event))
+        live.limit = call.clock.after(LAST_WORDS_MS, () => this.#ended(recognize_id, null))
+      }
     }
   }
 
@@ -146,7 +159,7 @@ export class Recognitions {
     if (!live) return
     const { text, confidence, language, final } = event
     if (live.kind === 'transcription') {
-      if (!final && !live.command.partial_results) return
+      if (text === '' || (!final && !live.command.partial_results)) return
       const label = event.track === 'inbound' ? live.command.inbound_label : live.command.outbound_label
       this.#tell(event.recognize_id, 'transcription-content', {
         Track: `${event.track}_track`,
@@ -205,14 +218,23 @@ export class Recognitions {
       this.#host.call.event('warning', null, { detail: `transcription ended: ${fault}` })
     }
     this.#forget(recognize_id)
+    // The script of a leg that has ended waits for no activity.
+    if (live.limit) return
     this.#emit({ type: 'activity_ended', id: live.command.id, number: null, detail: fault ?? 'stopped' })
+  }
+
+  #warned(recognize_id: string, detail: string): void {
+    const live = this.#live.get(recognize_id)
+    if (live) this.#host.call.event('warning', live.kind === 'gather' ? UNKNOWN_MODEL : null, { detail })
   }
 
   #forget(recognize_id: string): void {
     const live = this.#live.get(recognize_id)
-    if (live?.kind === 'gather') live.limit?.cancel()
+    live?.limit?.cancel()
     this.#live.delete(recognize_id)
-    if (live?.kind === 'transcription') activityEnds(this.#services.calls, this.#host.call, recognize_id)
+    if (live?.kind !== 'transcription') return
+    this.#host.leg.session.hub.forget(recognize_id)
+    activityEnds(this.#services.calls, this.#host.call, recognize_id)
   }
 
   #stop(recognize_id: string): void {

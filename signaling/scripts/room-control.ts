@@ -130,12 +130,17 @@ async function announce(ctx: ScriptContext, room: Room, hearers: readonly Partic
 function play(rooms: Rooms, room: Room, participant: Participant, entry: Entry): Promise<void> {
   const { waiting } = participant.script
   return new Promise(resolve => {
-    const done = (): void => {
-      hearAgain(rooms, room, participant)
+    const replaced = (): void => {
+      participant.announcements--
       resolve()
     }
+    const done = (): void => {
+      hearAgain(rooms, room, participant)
+      replaced()
+    }
     waiting.stop()
-    waiting.run({ kind: 'whisper', entry, parameters: () => about(room), again: false, done, replaced: resolve })
+    participant.announcements++
+    waiting.run({ kind: 'whisper', entry, parameters: () => about(room), again: false, done, replaced })
   })
 }
 

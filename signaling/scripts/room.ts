@@ -20,6 +20,8 @@ export interface Participant {
   hold: boolean
   /** What it hears meanwhile; null is the usual music. */
   hold_sound: Sound | null
+  /** The announcements that are being played to it. */
+  announcements: number
   /** The call of the only participant who hears this one. */
   coach: string | null
   end_on_exit: boolean
@@ -84,6 +86,7 @@ export const newParticipant = (
   muted: command.muted,
   hold: false,
   hold_sound: null,
+  announcements: 0,
   coach: command.coach,
   end_on_exit: command.end_on_exit,
   beep: command.beep,

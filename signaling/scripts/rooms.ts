@@ -326,10 +326,10 @@ function listen({ host: { leg, call } }: Participant, enabled: boolean): void {
 
 const BEEP = { kind: 'tone' as const, hz: [800], on_ms: 150, off_ms: 0, total_ms: 150 }
 
-/** Plays a beep to all other participants in the mix. */
+/** Plays a beep to all others who hear the mix. It would end the music on hold, or an announcement. */
 function beep(room: Room, about: Participant): void {
-  for (const { host, mixed } of room.participants) {
-    if (!mixed || host === about.host || host.leg.ended) continue
+  for (const { host, mixed, hold: held, announcements } of room.participants) {
+    if (!mixed || held || announcements > 0 || host === about.host || host.leg.ended) continue
     host.leg.session.hub
       .request('play.start', {
         leg_id: host.leg.id,

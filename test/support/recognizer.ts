@@ -55,6 +55,7 @@ export function endsSilent(frames: readonly SocketFrame[], count: number): boole
 export const recognizerServer = (t: Test, words: string): Promise<SocketServer> => {
   const loud = new WeakMap<object, number>()
   return socketServer(t, (frame, socket) => {
+    if (frame.event === 'stop') socket.close()
     if (frame.event !== 'media' || loudness(frame) < -30) return
     const count = (loud.get(socket) ?? 0) + 1
     loud.set(socket, count)

@@ -47,6 +47,7 @@ export function understood(samples: Int16Array, phrases: readonly string[]): Pro
       { ...SETTINGS, hints: phrases, silence_ms: 2000 },
       {
         started: () => undefined,
+        warned: () => undefined,
         heard: ({ text }) => {
           session.stop()
           resolve(text)

@@ -12,6 +12,7 @@ import type { RecognitionSettings } from '../../../media/speech/recognizer.ts'
 import { readWav, tone, wavBytes } from '../../support/audio.ts'
 import t from '../../support/harness/index.ts'
 import { startTestWorker } from '../../support/media-worker.ts'
+import { socketServer } from '../../support/recognizer.ts'
 import { echoAgent, say, sayAndHear } from '../../support/relay-app.ts'
 import { HAS_POCKETSPHINX, person, SETTINGS } from '../../support/spoken.ts'
 import { until } from '../../support/wait.ts'
@@ -49,16 +50,22 @@ const RELAY: Omit<MethodParams<'relay.start'>, 'leg_id' | 'url'> = {
 function listening(settings: Parameters<typeof createRecognizer>[0], over: Partial<RecognitionSettings> = {}) {
   const heard: { text: string; final: boolean; confidence: number }[] = []
   const ends: (string | null)[] = []
+  const warnings: string[] = []
   const session = createRecognizer(settings, ways)?.open(
     { ...SETTINGS, ...over },
-    { started: () => undefined, heard: result => heard.push(result), ended: fault => ends.push(fault) },
+    {
+      started: () => undefined,
+      heard: result => heard.push(result),
+      warned: detail => warnings.push(detail),
+      ended: fault => ends.push(fault),
+    },
   )
   if (!session) throw new Error('there is no recognizer')
   const say = (samples: Int16Array) => {
     for (let at = 0; at + 160 <= samples.length; at += 160)
       session.audio('inbound', samples.slice(at, at + 160), at / 8)
   }
-  return { session, say, heard, ends }
+  return { session, say, heard, ends, warnings }
 }
 
 const audio = createAudioThreads()
@@ -157,9 +164,66 @@ t.test('an OpenAI-compatible recognizer gets each utterance as a form', async t 
   line.session.stop()
 })
 
-/** Starts a server of Deepgram's live API. Returns its address. */
-async function liveApi(take: Parameters<WebSocketServer['on']>[1]): Promise<string> {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+t.test('an OpenAI-compatible recognizer that lacks the model of the document serves by the default', async t => {
+  const asked: string[] = []
+  const web = await webServer(t, {
+    '/v1/audio/transcriptions': ({ body }) => {
+      const model = /name="model"\r\n\r\n(.*)\r\n/.exec(body.toString('latin1'))?.[1] ?? ''
+      asked.push(model)
+      return model === 'whisper-1' ? { type: 'application/json', body: '{"text":"tea"}' } : { status: 404, body: '{}' }
+    },
+  })
+  const settings = { engine: 'openai', url: `${web.url}/v1`, api_key: 'sk-1', model: null } as const
+  const heard = async (model: string, utterances: number) => {
+    const line = listening(settings, { model })
+    for (let at = 0; at < utterances; at++) {
+      line.say(tone(300, 500))
+      line.say(quiet(800))
+    }
+    await until('it was heard', () => line.heard.length === utterances)
+    line.session.stop()
+    return { asked: asked.splice(0), warned: line.warnings.length > 0 }
+  }
+  t.same(await heard('telephony', 2), { asked: ['telephony', 'whisper-1', 'whisper-1'], warned: true })
+  t.same(await heard('deepgram_nova-2', 1), { asked: ['whisper-1'], warned: true })
+  t.same(await heard('phone_call', 1), { asked: ['whisper-1'], warned: false })
+})
+
+t.test('a recognition that finishes hears the utterance that goes on', async t => {
+  const web = await webServer(t, {
+    '/v1/audio/transcriptions': { type: 'application/json', body: '{"text":"good bye"}' },
+  })
+  const line = listening({ engine: 'openai', url: `${web.url}/v1`, api_key: 'sk-1', model: null })
+  line.say(tone(300, 500))
+  line.session.finish()
+  await until('it has ended', () => line.ends.length === 1)
+  t.match(line.heard, [{ text: 'good bye', final: true }])
+  t.same(line.ends, [null])
+
+  const engine = await socketServer(t, ({ event }, socket) => {
+    if (event !== 'stop') return
+    socket.send(JSON.stringify({ event: 'transcript', track: 'inbound', transcript: 'see you', final: true }))
+    socket.close()
+  })
+  const own = listening({ engine: 'url', url: engine.url })
+  own.say(tone(300, 100))
+  own.session.finish()
+  await until('it has ended, too', () => own.ends.length === 1)
+  t.match(own.heard, [{ text: 'see you', final: true }])
+  t.same(own.ends, [null])
+  const frames = engine.connections[0]?.frames.map(({ event }) => event) ?? []
+  t.same(frames, ['connected', 'start', ...Array(5).fill('media'), 'stop'], 'all that was said has been sent')
+})
+
+/** Starts a server of Deepgram's live API, which refuses what it does not know. Returns its address. */
+async function liveApi(
+  take: Parameters<WebSocketServer['on']>[1],
+  knows: (query: URLSearchParams) => boolean = () => true,
+): Promise<string> {
+  const server = new WebSocketServer({
+    ...{ port: 0, host: '127.0.0.1' },
+    verifyClient: ({ req }, done) => done(knows(new URL(req.url ?? '', 'http://test').searchParams), 400),
+  })
   t.teardown(() => {
     for (const client of server.clients) client.terminate()
     server.close()
@@ -215,6 +279,97 @@ t.test('Deepgram’s live API gets linear audio, and its pieces become results',
   t.strictSame(line.ends, [null])
 })
 
+t.test('Deepgram gets models and hints by its own names, and serves a model that it lacks by the default', async t => {
+  const asked: string[] = []
+  const url = await liveApi(
+    (socket: WebSocket) => socket.send(results('yes', true, true)),
+    query => {
+      const model = query.get('model') ?? ''
+      const hints = ['keywords', 'keyterm'].filter(name => query.has(name))
+      asked.push(`${model} ${hints}`)
+      // As Deepgram does: https://github.com/deepgram/deepgram-js-sdk/issues/474
+      return /^nova-[23](-|$)/.test(model) && !(model.startsWith('nova-3') && query.has('keywords'))
+    },
+  )
+  const heard = async (model: string, usual: string | null = null, hints = ['pizza']) => {
+    const line = listening({ engine: 'deepgram', url, api_key: 'dg-1', model: usual }, { model, hints })
+    await until('it was heard', () => line.heard.length + line.ends.length > 0)
+    line.session.stop()
+    t.same(line.ends, [null], model)
+    return [...asked.splice(0), ...line.warnings.map(warning => /".*"/.exec(warning)?.[0])]
+  }
+  t.same(await heard('nova-3-general'), ['nova-3-general keyterm'])
+  t.same(await heard('deepgram_nova-3'), ['nova-3 keyterm'])
+  t.same(await heard('phone_call'), ['nova-2-phonecall keywords'])
+  t.same(await heard('default', 'nova-3'), ['nova-3 keyterm'])
+  t.same(await heard('googlev2_long'), ['nova-2-phonecall keywords', '"googlev2_long"'])
+  t.same(await heard('telephony', 'nova-3'), ['telephony keywords', 'nova-3 keyterm', '"telephony"'])
+  t.same(await heard('deepgram_base', null, []), ['base ', 'nova-2-phonecall ', '"base"'])
+})
+
+t.test('Deepgram gets no more hints than it takes', async t => {
+  let query = new URLSearchParams()
+  const url = await liveApi(
+    (socket: WebSocket) => socket.send(results('yes', true, true)),
+    asked => {
+      query = asked
+      return true
+    },
+  )
+  const taken = async (name: string, model: string, hints: string[]): Promise<number> => {
+    const line = listening({ engine: 'deepgram', url, api_key: 'dg-1', model }, { hints })
+    await until('it was heard', () => line.heard.length > 0)
+    line.session.stop()
+    return query.getAll(name).length
+  }
+  t.equal(await taken('keywords', 'nova-2', Array(500).fill('pizza')), 100)
+  t.equal(await taken('keyterm', 'nova-3', Array(500).fill('x'.repeat(100))), 15)
+})
+
+t.test('noise that Deepgram takes for speech ends as an utterance without words', async t => {
+  const url = await liveApi((socket: WebSocket) => {
+    socket.send(results('', true, true))
+    socket.send('{"type":"SpeechStarted"}')
+    socket.send(results('', true, false))
+    socket.send(results('', true, true))
+    socket.send(results('', true, true))
+    socket.send(results('yes', true, true))
+  })
+  const line = listening({ engine: 'deepgram', url, api_key: 'dg-1', model: null })
+  await until('the words came', () => line.heard.some(({ text }) => text === 'yes'))
+  t.match(line.heard, [
+    { text: '', final: true, confidence: 0 },
+    { text: 'yes', final: true },
+  ])
+  t.equal(line.heard.length, 2)
+  line.session.stop()
+})
+
+t.test('a recognition by Deepgram that finishes hears what was said until then', async t => {
+  let bytes = 0
+  const url = await liveApi((socket: WebSocket) => {
+    socket.on('message', (data, binary) => {
+      bytes += binary ? (data as Buffer).length : 0
+      if (binary || !/CloseStream/.test(String(data))) return
+      socket.send(results('two large', true, false))
+      socket.send(results('pizzas', true, false))
+      socket.send('{"type":"Metadata"}')
+      socket.close(1000)
+    })
+  })
+  const line = listening(
+    { engine: 'deepgram', url, api_key: 'dg-1', model: null },
+    { partial: false, tracks: ['inbound', 'outbound'] },
+  )
+  line.say(tone(300, 200))
+  line.session.finish()
+  await until('it has ended', () => line.ends.length === 1)
+  t.equal(bytes, 3200, 'what waited was sent')
+  const finals = line.heard.filter(({ final }) => final).map(({ text }) => text)
+  t.same(finals, ['two large pizzas', 'two large pizzas'], 'of both tracks')
+  t.same(line.ends, [null])
+})
+
 t.test('an utterance without an end is cut, so that its pieces take no more and more memory', async t => {
   const url = await liveApi((socket: WebSocket) => {
     socket.once('message', () => {
@@ -245,7 +400,18 @@ t.test('voices of other providers are asked as they document it', async t => {
   t.ok('pcm' in (await openai.speak({ ...words, voice: 'man' })))
   const elevenlabs = createVoice({ engine: 'elevenlabs', url: web.url, ...provider }, http, audio)
   t.ok('pcm' in (await elevenlabs.speak({ ...words, voice: 'Polly.Joanna' })))
-  t.match(await elevenlabs.speak({ ...words, voice: 'unknown' }), { refused: 'speech_failed' })
+  const id = 'UgBBYS2sOqTuMpoF3BR0'
+  for (const voice of ['unknown', `${id}-flash_v2_5-0.8_0.8_0.6`])
+    t.match(await elevenlabs.speak({ ...words, voice }), {
+      pcm: {},
+      warning: `the voice "${voice}" is not one of the engine's, whose default speaks instead`,
+    })
+  const asked = web.requests.slice(2).map(({ path }) => path.split('/')[3])
+  t.same(asked, ['unknown', 'nova', id, 'nova'], 'by its id, and then by the voice of the installation')
+  const again = await elevenlabs.speak({ ...words, voice: 'unknown' })
+  t.ok('warning' in again && web.requests.length === 6, 'the warning is kept with the speech')
+  const refused = createVoice({ engine: 'elevenlabs', url: `${web.url}/nowhere`, ...provider }, http, audio)
+  t.match(await refused.speak({ ...words, voice: 'unknown' }), { refused: 'speech_failed' })
   const [first, second] = web.requests
   t.equal(first?.headers['authorization'], 'Bearer key-1')
   t.strictSame(JSON.parse(String(first?.body)), {

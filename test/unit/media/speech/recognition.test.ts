@@ -1,7 +1,7 @@
 import type { AudioLine } from '../../../../media/relay/types.ts'
 import { byUtterance } from '../../../../media/speech/by-utterance.ts'
 import { Recognition, type RecognizeRequest } from '../../../../media/speech/recognition.ts'
-import { RATE_HZ } from '../../../../media/speech/recognizer.ts'
+import { RATE_HZ, type RecognitionListener } from '../../../../media/speech/recognizer.ts'
 import { handClock } from '../../../support/hand-clock.ts'
 import t from '../../../support/harness/index.ts'
 
@@ -21,11 +21,12 @@ function listening() {
         audio: (_track, samples) => {
           frames += samples.some(sample => sample !== 0) ? 's' : '.'
         },
+        finish: () => undefined,
         stop: () => undefined,
       }),
     },
     clock,
-    ...{ started: () => undefined, heard: () => undefined, ended: () => undefined },
+    ...{ started: () => undefined, heard: () => undefined, warned: () => undefined, ended: () => undefined },
   })
   let offset_ms = 0
   const speaks = (ms: number): void => {
@@ -81,6 +82,49 @@ t.test('a process whose every look is late still ends an utterance', async t => 
   t.equal(one.frames(), '.'.repeat((4000 - 200) / CHUNK_MS))
 })
 
+t.test('the last words are awaited for a few seconds', async t => {
+  let late = (): void => undefined
+  const { clock } = handClock()
+  const told: string[] = []
+  const tell = (what: string) => () => {
+    told.push(what)
+  }
+  let engine: RecognitionListener | null = null
+  const recognition = new Recognition({
+    request: { leg_id: 'leg', engine: 'test', tracks: 'inbound', last_words: true } as unknown as RecognizeRequest,
+    stream: { closed: false, tap: tell('tap'), untap: tell('untap') } as unknown as AudioLine,
+    tap_prefix: 'tap-',
+    recognizer: {
+      open: (_settings, listener) => {
+        engine = listener
+        return { audio: tell('audio'), finish: tell('finish'), stop: () => listener.ended(null) }
+      },
+    },
+    clock: {
+      ...clock,
+      after: (_ms, run) => {
+        late = run
+        return { cancel: () => undefined }
+      },
+    },
+    started: () => undefined,
+    warned: detail => told.push(detail),
+    heard: ({ text }) => told.push(text),
+    ended: fault => told.push(`ended: ${fault}`),
+  })
+  const tap = { type: 'tap', tap_id: 'tap-i', samples: new Int16Array(160), offset_ms: 0 } as const
+  const hears = () => recognition.onTap(tap as unknown as Parameters<typeof recognition.onTap>[0])
+  const says = (text: string) => engine?.heard({ track: 'inbound', text, confidence: 1, final: true, language: null })
+  hears()
+  recognition.stop()
+  recognition.stop()
+  hears()
+  says('good bye')
+  late()
+  says('too late')
+  t.same(told, ['tap', 'audio', 'untap', 'finish', 'good bye', 'untap', 'ended: null'])
+})
+
 t.test('two prompts with a pause between them are two utterances of what a leg hears', async t => {
   const { clock, passes, fire } = handClock()
   const said: number[] = []
@@ -93,7 +137,7 @@ t.test('two prompts with a pause between them are two utterances of what a leg h
       return { track, text: 'said', language: null, confidence: 1 }
     }),
     clock,
-    ...{ started: () => undefined, heard: () => undefined, ended: () => undefined },
+    ...{ started: () => undefined, heard: () => undefined, warned: () => undefined, ended: () => undefined },
   })
   const lasts = (ms: number, level: number): void => {
     for (let done = 0; done < ms; done += LOOK_MS) {

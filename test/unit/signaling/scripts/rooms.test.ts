@@ -10,6 +10,7 @@ import { controlRoom } from '../../../../signaling/scripts/room-control.ts'
 import { Rooms } from '../../../../signaling/scripts/rooms.ts'
 import type { Script } from '../../../../signaling/scripts/script.ts'
 import type { ScriptServices } from '../../../../signaling/scripts/services.ts'
+import type { WaitDocument } from '../../../../signaling/scripts/wait-document.ts'
 import { admissionWorld } from '../../../support/admission-world.ts'
 import { addCarrier } from '../../../support/carriers.ts'
 import t from '../../../support/harness/index.ts'
@@ -101,6 +102,60 @@ t.test('only the coached participant hears the coach, and nobody does while that
   enter(agent)
   await turn()
   t.match(joins.at(-1), { muted: false, heard_by: 'leg-2' }, 'the agent has come back')
+})
+
+t.test('a beep ends neither the music of who is on hold nor an announcement', async t => {
+  const rooms = new Rooms(aloneServices())
+  const beeped: unknown[] = []
+  const heard: WaitDocument[] = []
+  let sid = ''
+  const enter = async (n: number, beep: JoinConference['beep'] = 'false'): Promise<Script> => {
+    const who = script(n)
+    const request = (method: string, params: { leg_id: string }) => {
+      if (method === 'play.start') beeped.push(params.leg_id)
+      return Promise.resolve({})
+    }
+    Object.assign(who.host.leg.session.hub, { request })
+    Object.assign(who.host.call, { parameters: () => ({}) })
+    Object.assign(who.waiting, { run: (document: WaitDocument) => heard.push(document) })
+    const told = (event: Event) => {
+      if (event.type === 'conference_joined') sid = event.conference_sid
+    }
+    rooms.join(who, { ...COMMAND, beep }, told, nowhere)
+    await turn()
+    return who
+  }
+  const reply = { ok: true, status: 200, redirects: 0, headers: { 'content-type': 'audio/wav' }, body: Buffer.of() }
+  const ctx = {
+    ...{
+      rooms,
+      authToken: () => 'token',
+      sounds: { isOwn: () => false },
+      config: { base_url: 'https://ours.example' },
+    },
+    voice: { send: () => Promise.resolve(reply) },
+  } as unknown as ScriptContext
+  const sound = { url: 'https://app.example/notice.wav', method: 'GET' } as const
+  const control = async (command: { act: 'change'; hold: boolean } | { act: 'announce' }, call_sid: string) => {
+    const about = { conference_sid: sid, call_sid }
+    const whole = command.act === 'change' ? { ...about, ...command } : { ...about, ...command, sound }
+    t.equal(controlRoom(ctx, whole), 'done')
+    await turn()
+  }
+  for (const n of [1, 2, 3]) await enter(n)
+  await control({ act: 'change', hold: true }, 'CA1')
+  await control({ act: 'announce' }, 'CA2')
+  t.equal(heard.length, 1, 'the announcement is played')
+  const late = await enter(4, 'true')
+  t.same(beeped.splice(0), ['leg-3'], 'to who hears the others')
+  heard[0]?.done('finished')
+  await control({ act: 'change', hold: false }, 'CA1')
+  rooms.leave(late)
+  t.same(beeped.splice(0), ['leg-1', 'leg-2', 'leg-3'], 'afterwards to all')
+  await control({ act: 'announce' }, 'CA2')
+  heard[1]?.replaced?.()
+  await enter(5, 'onEnter')
+  t.same(beeped, ['leg-1', 'leg-2', 'leg-3'], 'and when something else has replaced the announcement')
 })
 
 t.test(
