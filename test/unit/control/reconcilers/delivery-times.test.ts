@@ -1,6 +1,7 @@
 import { notifications } from '../../../../control/alerts/notifications.ts'
 import { deliveryTimes } from '../../../../control/reconcilers/delivery-times.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
+import { ProjectPlaces } from '../../../../core/runtime/project-places.ts'
 import { claimNotifications, insertNotification } from '../../../../core/state/alerts/alerts.ts'
 import {
   claimDeliveries,
@@ -39,7 +40,7 @@ const event = (w: ControlPlane, n: number) =>
 
 /** Takes the due deliveries. Returns the numbers of their events. */
 const taken = async (w: ControlPlane): Promise<readonly [numbers: number[], rows: WebhookDeliveryRow[]]> => {
-  const rows = await claimDeliveries(w.state, w.clock.now(), 10)
+  const rows = await claimDeliveries(w.state, w.clock.now(), new ProjectPlaces(10))
   return [rows.map(({ payload }) => JSON.parse(payload).data.n), rows]
 }
 
