@@ -192,6 +192,8 @@ t.test('a stop while signaling is down: its successor drains, both sides get BYE
   const made = await town(t, 74, { STROWGER_DRAIN_SECONDS: '600' })
   const { w, supervisor, invite } = made
   const { call } = await invite()
+  const rows = w.state.db.selectFrom('call').select('sid')
+  await until('the answer is stored', () => rows.where('status', '=', 'in-progress').executeTakeFirst())
   process.kill(w.pid('signaling'), 'SIGKILL')
   process.kill(supervisor, 'SIGTERM')
   await until('both sides are told', () => legsOf(made, [call]).every(leg => leg.state === 'ended'))
