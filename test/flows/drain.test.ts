@@ -192,13 +192,10 @@ t.test('a stop while signaling is down: its successor drains, both sides get BYE
   const made = await town(t, 74, { STROWGER_DRAIN_SECONDS: '600' })
   const { w, supervisor, invite } = made
   const { call } = await invite()
-  const rows = w.state.db.selectFrom('call').select('sid')
-  await until('the answer is stored', () => rows.where('status', '=', 'in-progress').executeTakeFirst())
   process.kill(w.pid('signaling'), 'SIGKILL')
   process.kill(supervisor, 'SIGTERM')
   await until('both sides are told', () => legsOf(made, [call]).every(leg => leg.state === 'ended'))
   await until('the platform has ended', () => !runs(supervisor))
-  t.match(await w.state.db.selectFrom('cdr').selectAll().where('status', '=', 'completed').execute(), [
-    { reason: 'node_lost' },
-  ])
+  // It may have been killed before it wrote that the call was answered.
+  t.same(await w.state.db.selectFrom('cdr').select('reason').execute(), [{ reason: 'node_lost' }])
 })

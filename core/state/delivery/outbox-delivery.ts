@@ -61,6 +61,17 @@ const notOf = (origin: string) =>
     substr(o.url, 1, ${origin.length}) = ${origin} and substr(o.url, ${origin.length + 1}, 1) in ('', '/', '?', '#')
   )`
 
+/** Leaves out the rows under way, and those of full origins and projects. */
+const otherThan = ({ under_way, but_not, but_not_of = [] }: Taking) =>
+  sql.join(
+    [
+      ...(under_way.length > 0 ? [sql`and o.id not in (${sql.join([...under_way])})`] : []),
+      ...(but_not_of.length > 0 ? [sql`and o.project_id not in (${sql.join([...but_not_of])})`] : []),
+      ...but_not.map(notOf),
+    ],
+    sql` `,
+  )
+
 /**
  * Leases due callbacks in order: none while an earlier one with its ordering key waits. Leases expire, so callbacks of
  * a killed process are taken again.
@@ -70,8 +81,6 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
   if (waiting.length === 0) return []
   const now = iso(taking.now_ms)
   const lease_until = iso(taking.now_ms + taking.lease_ms)
-  const shut = taking.but_not.map(notOf)
-  const { under_way, but_not_of = [] } = taking
   // The planner uses the partial index of waiting rows only with literal zeros, not with bound ones.
   const { rows: due } = await sql<{ id: number }>`
     select o.id from outbox o
@@ -82,9 +91,7 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
         select 1 from outbox e
         where e.delivered = 0 and e.given_up = 0 and e.ordering_key = o.ordering_key and e.id < o.id
       )
-      ${under_way.length > 0 ? sql`and o.id not in (${sql.join([...under_way])})` : sql``}
-      ${but_not_of.length > 0 ? sql`and o.project_id not in (${sql.join([...but_not_of])})` : sql``}
-      ${sql.join(shut, sql` `)}
+      ${otherThan(taking)}
     order by o.next_attempt_at, o.id limit ${taking.limit}`.execute(db)
   if (due.length === 0) return []
   const taken = await db

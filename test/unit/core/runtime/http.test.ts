@@ -708,7 +708,7 @@ t.test('a project whose server hangs leaves places for the requests of others', 
   t.same(await Promise.all(waiting.slice(3)), ['network', 'network', 'network'], 'those that wait count too')
   t.equal(await ask('rival', quick.url), '200 quick')
   for (let n = 0; n < 3; n++) {
-    while (held.length <= n) await new Promise(resolve => setImmediate(resolve))
+    await until('the next request is at the server', () => held.length > n)
     held[n]?.end('late')
   }
   t.same(await Promise.all(waiting.slice(0, 3)), ['200 late', '200 late', '200 late'])
