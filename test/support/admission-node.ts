@@ -29,7 +29,7 @@ import { type AdmissionWorld, NOW_MS } from './admission-world.ts'
  * its row, and its INVITEs as hops.
  */
 
-export interface Placed {
+interface Placed {
   readonly row: ScriptedCall['row_now']
   readonly hops: readonly HuntHop[]
   readonly second: SecondRoute | null
@@ -37,8 +37,6 @@ export interface Placed {
 
 /** The call of a document, or the one whose leg asks for a transfer. */
 type Parent = Pick<Placed, 'row'>
-
-export type AdmissionNode = Awaited<ReturnType<typeof admissionNode>>
 
 export async function admissionNode(w: AdmissionWorld) {
   const { snapshot } = compileSnapshot(await readConfiguration(w.state), EMPTY_SNAPSHOT)
