@@ -2,6 +2,7 @@ import { createHmac, randomInt } from 'node:crypto'
 import { timedSignatureData } from '../../core/domain/webhooks/signature.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import type { HttpClient } from '../../core/runtime/http/index.ts'
+import { ProjectPlaces } from '../../core/runtime/project-places.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
 import {
   claimDeliveries,
@@ -20,10 +21,12 @@ const KEPT_MS = 30 * 24 * 60 * 60 * 1000
 
 /**
  * Delivers signed events to webhook endpoints: at least once, in order for each endpoint, retried with a growing delay
- * for 24 hours. A slow endpoint does not delay the others. Another process takes over the deliveries of a dead one.
+ * for 24 hours. A slow endpoint does not delay the others, and a project with many leaves places to the others. Another
+ * process takes over the deliveries of a dead one.
  */
 export const webhookDeliveries = (http: Pick<HttpClient, 'request' | 'close'>): Reconciler => {
   const busy = new Map<string, Promise<void>>()
+  const places = new ProjectPlaces(AT_ONCE)
   return {
     name: 'webhook-deliveries',
     period_ms: 1000,
@@ -31,14 +34,15 @@ export const webhookDeliveries = (http: Pick<HttpClient, 'request' | 'close'>): 
     topics: ['outbox'],
     async run(services) {
       const { state, clock, bus, log } = services
-      const room = AT_ONCE - busy.size
-      if (room <= 0) return
-      for (const delivery of await claimDeliveries(state, clock.now(), room)) {
+      if (places.free === 0) return
+      for (const delivery of await claimDeliveries(state, clock.now(), places)) {
+        places.take(delivery.project_id)
         // Not awaited, because the slowest endpoint must not delay the next run for the others.
         const work = deliver(services, http, delivery)
           .catch(err => log.error({ err, delivery_id: delivery.id }, 'a delivery could not be settled'))
           .then(() => {
             busy.delete(delivery.id)
+            places.give(delivery.project_id)
             bus.ring('outbox')
           })
         busy.set(delivery.id, work)

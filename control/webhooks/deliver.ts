@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import { CALLBACK_ANSWERED_WITH_ERROR } from '../../core/domain/webhooks/errors.ts'
+import { parseTarget } from '../../core/domain/webhooks/target.ts'
 import { isGone, type Machine, processName, processNamed } from '../../core/runtime/machine.ts'
+import { ProjectPlaces } from '../../core/runtime/project-places.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
 import { Sleeper } from '../../core/runtime/sleeper.ts'
 import type { VoiceReply, VoiceRequester } from '../../core/runtime/voice-request.ts'
@@ -30,7 +32,10 @@ export interface DelivererOptions extends Omit<Services, 'objects'> {
 }
 
 interface Limits {
-  /** Concurrent deliveries in total, and to one scheme, host and port: a dead server cannot occupy every place. */
+  /**
+   * Concurrent deliveries in total, of which a project has a share, and to one scheme, host and port: a dead server
+   * cannot occupy every place of its project.
+   */
   readonly in_flight: number
   readonly in_flight_per_origin: number
   readonly lease_ms: number
@@ -56,6 +61,13 @@ export interface Deliverer {
   stop(): Promise<void>
 }
 
+interface UnderWay {
+  readonly origin: string
+  /** The start of the URL up to the path, as the customer wrote it; empty when it has none. */
+  readonly written: string
+  readonly done: Promise<void>
+}
+
 /**
  * Delivers due callbacks, up to the limit of concurrent deliveries. The bus, a timer and the end of each delivery wake
  * it. The rows keep the order: a callback is not due until the previous one of its call and URL is settled.
@@ -65,7 +77,8 @@ export const deliverCallbacks = (options: DelivererOptions): Deliverer => new De
 class Delivering implements Deliverer {
   readonly #options: DelivererOptions
   readonly #limits: Limits
-  readonly #under_way = new Map<number, { readonly origin: string; readonly done: Promise<void> }>()
+  readonly #under_way = new Map<number, UnderWay>()
+  readonly #places: ProjectPlaces
   readonly #ending = new AbortController()
   readonly #sleeper: Sleeper
   readonly #pruner: Sleeper
@@ -76,6 +89,7 @@ class Delivering implements Deliverer {
   constructor(options: DelivererOptions) {
     this.#options = options
     this.#limits = { ...LIMITS, ...options.limits }
+    this.#places = new ProjectPlaces(this.#limits.in_flight)
     const { bus, clock, log } = options
     // Every exchange adds a listener to this signal: more than Node's default limit.
     setMaxListeners(0, this.#ending.signal)
@@ -118,50 +132,64 @@ class Delivering implements Deliverer {
 
   async #take(): Promise<void> {
     const { state, clock, machine } = this.#options
-    const { in_flight, in_flight_per_origin, lease_ms } = this.#limits
     const by = processName({ ...machine, pid: process.pid })
+    /**
+     * Projects that write a full origin in more ways than the rows leave out. They wait for the next run; otherwise
+     * their rows would be taken and returned without end.
+     */
+    const passed_over = new Set<string>()
     for (;;) {
-      const free = in_flight - this.#under_way.size
-      if (free <= 0 || this.#stopped) return
+      const { free } = this.#places
+      if (free === 0 || this.#stopped) return
       const rows = await takeDueCallbacks(state.db, {
         by,
         now_ms: clock.now(),
-        lease_ms,
+        lease_ms: this.#limits.lease_ms,
         limit: free,
-        but_not: this.#fullOrigins(),
+        but_not: this.#shut(),
+        but_not_of: [...this.#places.full(), ...passed_over],
         under_way: [...this.#under_way.keys()],
       })
       if (rows.length === 0) return
-      const surplus: number[] = []
-      for (const row of rows) {
-        const origin = originOf(row.url)
-        if (this.#stopped || this.#countOf(origin) >= in_flight_per_origin) surplus.push(row.id)
-        else this.#begin(row, origin)
-      }
-      await returnCallbacks(state.db, surplus, by)
+      const surplus = rows.filter(row => this.#stopped || !this.#begin(row))
+      const shut = this.#shut()
+      for (const { url, project_id } of surplus)
+        if (this.#isFull(originOf(url)) && !shut.includes(writtenOf(url))) passed_over.add(project_id)
+      await returnCallbacks(
+        state.db,
+        surplus.map(({ id }) => id),
+        by,
+      )
     }
   }
 
-  #begin(row: DueCallback, origin: string): void {
+  /** Begins a delivery. False when its origin or its project has its share of places. */
+  #begin(row: DueCallback): boolean {
     const { log } = this.#options
+    const { id, url, project_id } = row
+    const origin = originOf(url)
+    if (this.#isFull(origin) || !this.#places.take(project_id)) return false
     const done = deliver(row, this.#options, this.#ending.signal)
-      .catch(err => log.error({ err, call_sid: row.call_sid, outbox_id: row.id }, 'a callback could not be settled'))
+      .catch(err => log.error({ err, call_sid: row.call_sid, outbox_id: id }, 'a callback could not be settled'))
       .finally(() => {
-        this.#under_way.delete(row.id)
+        this.#under_way.delete(id)
+        this.#places.give(project_id)
         void this.#sleeper.wake()
       })
-    this.#under_way.set(row.id, { origin, done })
+    this.#under_way.set(id, { origin, written: writtenOf(url), done })
+    return true
   }
 
-  #countOf(origin: string): number {
+  #isFull(origin: string): boolean {
     let count = 0
     for (const one of this.#under_way.values()) if (one.origin === origin) count++
-    return count
+    return count >= this.#limits.in_flight_per_origin
   }
 
-  #fullOrigins(): string[] {
-    const origins = new Set([...this.#under_way.values()].map(({ origin }) => origin))
-    return [...origins].filter(origin => this.#countOf(origin) >= this.#limits.in_flight_per_origin)
+  /** Returns the full origins, each as the deliveries under way have it written. */
+  #shut(): string[] {
+    const all = new Map([...this.#under_way.values()].map(({ written, origin }) => [written, origin]))
+    return [...all].flatMap(([written, origin]) => (written !== '' && this.#isFull(origin) ? [written] : []))
   }
 
   async #prune(goesOn: () => boolean): Promise<void> {
@@ -178,8 +206,13 @@ class Delivering implements Deliverer {
   }
 }
 
-/** Returns the scheme and authority of a URL as written. Malformed URLs share the empty origin. */
-const originOf = (url: string): string => /^\s*[a-z]+:\/\/[^/?#]*/i.exec(url)?.[0] ?? ''
+/** Returns the origin that is connected to. Malformed URLs share the empty origin. */
+function originOf(url: string): string {
+  const parsed = parseTarget(url)
+  return parsed.ok ? parsed.target.origin : ''
+}
+
+const writtenOf = (url: string): string => /^\s*[a-z]+:\/\/[^/?#]*/i.exec(url)?.[0] ?? ''
 
 /** Makes one attempt and settles its outcome. */
 async function deliver(row: DueCallback, options: DelivererOptions, signal: AbortSignal): Promise<void> {

@@ -13,6 +13,7 @@ export interface DueCallback
     Selectable<OutboxTable>,
     | 'id'
     | 'ordering_key'
+    | 'project_id'
     | 'kind'
     | 'call_sid'
     | 'url'
@@ -35,8 +36,10 @@ interface Taking {
   readonly now_ms: number
   readonly lease_ms: number
   readonly limit: number
-  /** Origins (scheme, host and port, as in URLs) that have reached their limit of concurrent deliveries. */
+  /** Origins (scheme, user, host and port, as in URLs) that have reached their limit of concurrent deliveries. */
   readonly but_not: readonly string[]
+  /** Projects that have their share of the concurrent deliveries. */
+  readonly but_not_of?: readonly string[]
   /** Rows that the taking process is delivering. It never retakes them, even if a clock jump expires their leases. */
   readonly under_way: readonly number[]
 }
@@ -58,6 +61,17 @@ const notOf = (origin: string) =>
     substr(o.url, 1, ${origin.length}) = ${origin} and substr(o.url, ${origin.length + 1}, 1) in ('', '/', '?', '#')
   )`
 
+/** Leaves out the rows under way, and those of full origins and projects. */
+const otherThan = ({ under_way, but_not, but_not_of = [] }: Taking) =>
+  sql.join(
+    [
+      ...(under_way.length > 0 ? [sql`and o.id not in (${sql.join([...under_way])})`] : []),
+      ...(but_not_of.length > 0 ? [sql`and o.project_id not in (${sql.join([...but_not_of])})`] : []),
+      ...but_not.map(notOf),
+    ],
+    sql` `,
+  )
+
 /**
  * Leases due callbacks in order: none while an earlier one with its ordering key waits. Leases expire, so callbacks of
  * a killed process are taken again.
@@ -67,7 +81,6 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
   if (waiting.length === 0) return []
   const now = iso(taking.now_ms)
   const lease_until = iso(taking.now_ms + taking.lease_ms)
-  const shut = taking.but_not.map(notOf)
   // The planner uses the partial index of waiting rows only with literal zeros, not with bound ones.
   const { rows: due } = await sql<{ id: number }>`
     select o.id from outbox o
@@ -78,8 +91,7 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
         select 1 from outbox e
         where e.delivered = 0 and e.given_up = 0 and e.ordering_key = o.ordering_key and e.id < o.id
       )
-      ${taking.under_way.length > 0 ? sql`and o.id not in (${sql.join([...taking.under_way])})` : sql``}
-      ${sql.join(shut, sql` `)}
+      ${otherThan(taking)}
     order by o.next_attempt_at, o.id limit ${taking.limit}`.execute(db)
   if (due.length === 0) return []
   const taken = await db
@@ -102,6 +114,7 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
     .select([
       'outbox.id',
       'outbox.ordering_key',
+      'outbox.project_id',
       'outbox.kind',
       'outbox.call_sid',
       'outbox.url',

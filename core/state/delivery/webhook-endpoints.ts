@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
+import type { ProjectPlaces } from '../../runtime/project-places.ts'
 import type { Db, Trx, WebhookDeliveryTable, WebhookEndpointTable } from '../db.ts'
 import type { State } from '../index.ts'
 import { dropOldRows } from '../maintenance/old-rows.ts'
@@ -90,13 +91,22 @@ export const findDelivery = (db: Db, endpoint_id: string, id: string): Promise<W
     .where('endpoint_id', '=', endpoint_id)
     .executeTakeFirst()
 
-/** Returns the next due delivery of each endpoint, so that a hanging endpoint delays no other. */
-const dueDeliveries = (db: Db, now: string, limit: number): Promise<WebhookDeliveryRow[]> =>
+/**
+ * Returns the next due delivery of each endpoint, so that a hanging endpoint delays no other. Those of the projects
+ * `but_not_of` are left out.
+ */
+const dueDeliveries = (
+  db: Db,
+  now: string,
+  limit: number,
+  but_not_of: readonly string[],
+): Promise<WebhookDeliveryRow[]> =>
   db
     .selectFrom('webhook_delivery as first')
     .selectAll()
     .where('state', '=', 'pending')
     .where('next_attempt_at', '<=', now)
+    .$if(but_not_of.length > 0, query => query.where('project_id', 'not in', [...but_not_of]))
     .where(eb => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<', now)]))
     .where(({ not, exists, selectFrom }) =>
       not(
@@ -119,15 +129,20 @@ const ANY_PENDING = statement((db, _: object) =>
 )
 
 /**
- * Leases due deliveries, in order within each endpoint. An expired lease belonged to a process that is gone. Takes no
- * write lock while nothing is due.
+ * Leases due deliveries that there are places for, in order within each endpoint. An expired lease belonged to a
+ * process that is gone. Takes no write lock while nothing is due.
  */
-export async function claimDeliveries(state: State, now_ms: number, limit: number): Promise<WebhookDeliveryRow[]> {
+export async function claimDeliveries(
+  state: State,
+  now_ms: number,
+  places: Pick<ProjectPlaces, 'free' | 'full' | 'fitting'>,
+): Promise<WebhookDeliveryRow[]> {
   const now = iso(now_ms)
+  const full = places.full()
   const [pending] = await readTogether(state.db, ANY_PENDING({}))
-  if (pending.length === 0 || (await dueDeliveries(state.db, now, 1)).length === 0) return []
+  if (pending.length === 0 || (await dueDeliveries(state.db, now, 1, full)).length === 0) return []
   return state.transaction(async trx => {
-    const first = await dueDeliveries(trx, now, limit)
+    const first = places.fitting(await dueDeliveries(trx, now, places.free, full))
     const lease_until = iso(now_ms + LEASE_MS)
     for (const { id } of first) await queueWrite(trx, updateOf('webhook_delivery', { lease_until }, id))
     return first.map(delivery => ({ ...delivery, lease_until }))

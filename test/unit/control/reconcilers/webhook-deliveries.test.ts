@@ -2,13 +2,16 @@ import { createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { oldDeliveries, webhookDeliveries } from '../../../../control/reconcilers/webhook-deliveries.ts'
-import { iso } from '../../../../core/runtime/clock.ts'
+import { type Clock, iso, systemClock } from '../../../../core/runtime/clock.ts'
 import { createHttpClient } from '../../../../core/runtime/http/index.ts'
+import { ProjectPlaces } from '../../../../core/runtime/project-places.ts'
 import { claimDeliveries, queueEvent, settleDelivery } from '../../../../core/state/delivery/webhook-endpoints.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
 import { UNHEARD_PORT } from '../../../support/ports.ts'
+import { addTenant, asTenant } from '../../../support/tenants.ts'
+import { PATIENCE_MS, until } from '../../../support/wait.ts'
 
 interface Heard {
   readonly path: string
@@ -62,8 +65,8 @@ const event = (w: ControlPlane, n: number, now_ms = w.clock.now()) =>
     queueEvent(trx, { project_id: w.demo.project_id, kind: 'call.ended', data: { n } }, now_ms),
   )
 
-function deliveries(t: { teardown(end: () => unknown): void }) {
-  const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test' })
+function deliveries(t: { teardown(end: () => unknown): void }, clock: Clock = systemClock) {
+  const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test', clock })
   const reconciler = webhookDeliveries(http)
   t.teardown(() => reconciler.stop?.())
   return reconciler
@@ -125,13 +128,38 @@ t.test('a failing endpoint is retried later and does not delay the others', asyn
   t.ok(Date.parse(failed[2].next_attempt_at) > w.clock.now() + 5000, 'back-off')
 })
 
+t.test('projects whose endpoints never answer leave places to a project that comes later', async t => {
+  const w = await controlPlane(t)
+  const tenant = async () => asTenant(w, await addTenant(w.state, w.settings.master_key, []))
+  const silent = await receiver(t, () => null)
+  const well = await receiver(t, () => 204)
+  const stuck = await Promise.all([tenant(), tenant(), tenant()])
+  for (const one of stuck) {
+    for (let n = 0; n < 20; n += 1) await endpoint(one, silent.url)
+    t.equal(await event(one, 1), 20)
+  }
+  // The silent ones hold their places for longer than this test waits.
+  const clock: Clock = { ...systemClock, after: (ms, run) => systemClock.after(ms + PATIENCE_MS, run) }
+  const reconciler = deliveries(t, clock)
+  await reconciler.run({ ...w })
+  await silent.until(30)
+  const rival = await tenant()
+  const { id } = await endpoint(rival, well.url)
+  await event(rival, 1)
+  await until('the rival has its event', async () => {
+    await reconciler.run({ ...w })
+    return (await states(rival, id))[0].state === 'delivered'
+  })
+  t.ok(silent.heard.length < 50, `${silent.heard.length} of 60 deliveries to the silent server`)
+})
+
 t.test('the outcome of a machine that stood still does not undo that of the one which took over', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
   const { id } = await endpoint(w, `http://127.0.0.1:${UNHEARD_PORT}/`)
   await event(w, 1)
   const now_ms = w.clock.now()
   const claim = async (at_ms: number) => {
-    const [delivery] = await claimDeliveries(w.state, at_ms, 1)
+    const [delivery] = await claimDeliveries(w.state, at_ms, new ProjectPlaces(1))
     if (!delivery) throw new Error('nothing was claimed')
     return delivery
   }

@@ -22,6 +22,7 @@ import { type ControlPlane, controlPlane } from '../../../support/control-plane.
 import t, { type Test } from '../../../support/harness/index.ts'
 import { MACHINE } from '../../../support/machine.ts'
 import { UNHEARD_PORT } from '../../../support/ports.ts'
+import { addTenant, asTenant } from '../../../support/tenants.ts'
 import { PATIENCE_MS, until } from '../../../support/wait.ts'
 import { bodyOf } from '../../../support/web.ts'
 
@@ -166,6 +167,37 @@ t.test('an endpoint that never answers or is unreachable does not delay the othe
   t.equal(silent.requests.length, 4, 'the silent endpoint occupies only its share of places')
   const left = await rows(w)
   t.ok(left.filter(({ url }) => url.startsWith(silent.url)).every(({ delivered }) => delivered === 0))
+})
+
+const rivalOf = async (w: ControlPlane) => asTenant(w, await addTenant(w.state, w.settings.master_key, []))
+
+t.test('a silent server has one share of places, however the project writes its address', async t => {
+  const w = await controlPlane(t)
+  const rival = await rivalOf(w)
+  const silent = await receiver(t, () => null)
+  const live = await receiver(t)
+  const host = silent.url.slice('http://'.length)
+  const starts = ['http://', 'HTTP://', 'http:', 'http:\\\\']
+  for (let n = 0; n < 40; n++) await put(w, `${starts[n % 4]}u${n % 8}@${host}/#rt=15000`, 0, `CAsilent${n}`)
+  for (let n = 0; n < 30; n++) await put(rival, live.url, 0, `CAlive${n}`)
+  deliver(t, w, { limits: { in_flight: 16, in_flight_per_origin: 4 } })
+  await until('the rival has everything', () => live.requests.length === 30)
+  await until('the silent server has its share', () => silent.requests.length >= 4)
+  t.equal(silent.requests.length, 4)
+})
+
+t.test('a project whose servers are all silent leaves half of the places to the others', async t => {
+  const w = await controlPlane(t)
+  const rival = await rivalOf(w)
+  const silent = await Promise.all(Array.from({ length: 5 }, () => receiver(t, () => null)))
+  const live = await receiver(t)
+  for (let n = 0; n < 8; n++) for (const { url } of silent) await put(w, `${url}/#rt=15000`, 0, `CAsilent${n}`)
+  for (let n = 0; n < 30; n++) await put(rival, live.url, 0, `CAlive${n}`)
+  deliver(t, w, { limits: { in_flight: 16, in_flight_per_origin: 4 } })
+  await until('the rival has everything', () => live.requests.length === 30)
+  const heard = () => silent.reduce((count, { requests }) => count + requests.length, 0)
+  await until('the silent servers have their share', () => heard() >= 8)
+  t.equal(heard(), 8)
 })
 
 t.test('after its last retry a callback is given up, and the next one of its call is sent', async t => {
