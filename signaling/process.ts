@@ -83,7 +83,12 @@ void runProcess('signaling', loadConfig, async context => {
   })
   const { clock } = state
   exposeState(state, metrics)
-  const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'Strowger', log })
+  const http = createHttpClient({
+    allow_private: config.allow_private_webhooks,
+    user_agent: 'Strowger',
+    log,
+    max_in_flight: 2000,
+  })
   const objects = config.s3 && createObjectStore(config.s3, log)
   const bus = connectBus(config.run_dir)
   const media = connectMedia({ path: join(config.run_dir, 'media.sock'), log, client: `signaling-${process.pid}` })

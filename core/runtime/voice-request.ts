@@ -38,6 +38,7 @@ export interface VoiceRequest {
   /** Default 64 KiB. */
   readonly max_bytes?: number
   readonly signal?: AbortSignal
+  readonly project_id?: string
 }
 
 interface Attempt {
@@ -129,7 +130,7 @@ function prepare(request: VoiceRequest, policy: RequestPolicy, idempotency_token
       : posts_json
         ? withBodyHash(request.url, sha256(json))
         : request.url
-  const { cookies, signal } = request
+  const { cookies, signal, project_id } = request
   return {
     url,
     method,
@@ -139,6 +140,7 @@ function prepare(request: VoiceRequest, policy: RequestPolicy, idempotency_token
     replayable: true,
     ...(request.max_bytes === undefined ? {} : { max_bytes: request.max_bytes }),
     ...(signal === undefined ? {} : { signal }),
+    ...(project_id === undefined ? {} : { project_id }),
     ...(method === 'GET' ? {} : { body }),
     headers: {
       'Content-Type': posts_json ? 'application/json' : 'application/x-www-form-urlencoded; charset=UTF-8',

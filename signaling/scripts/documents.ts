@@ -43,6 +43,7 @@ export async function fetchDocument(requester: DocumentRequester, command: Fetch
     method: command.method,
     parameters: Object.entries(parametersOf(requester, command)),
     auth_token,
+    project_id: call.project_id,
     reply: 'document',
     cookies,
     signal,
@@ -108,6 +109,7 @@ export async function sendCallback(requester: DocumentRequester, command: Callba
     method: command.method,
     parameters: Object.entries(parametersOf(requester, command)),
     auth_token,
+    project_id: call.project_id,
     reply: 'ignored',
     cookies,
   })

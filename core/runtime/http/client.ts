@@ -136,7 +136,7 @@ async function follow<T>(
   for (let redirects = 0; ; ) {
     at.url = target.url
     const headers = hopHeaders(shared, request, { hop, target, first, authorization })
-    const leave = await shared.gate.enter(target.origin, stop.signal)
+    const leave = await shared.gate.enter(target.origin, stop.signal, request.project_id)
     try {
       const open = await send(shared, { target, hop, headers, limits, stop, replayable: request.replayable === true })
       try {

@@ -1,12 +1,16 @@
+import { ProjectPlaces } from '../project-places.ts'
 import { HttpError } from './failure.ts'
 
-/** Limits concurrent exchanges, in total and per origin: a slow origin delays only its own callers. */
+/**
+ * Limits concurrent exchanges, in total and per origin: a slow origin delays only its own callers. Of the total a
+ * project has a share, whether its exchanges run or wait.
+ */
 export interface Gate {
   /**
    * Waits for a slot and resolves with the function that returns it. Rejects when `signal` aborts the wait, or at once
-   * when the total is reached.
+   * when the total or the share of the project is reached.
    */
-  enter(origin: string, signal: AbortSignal): Promise<() => void>
+  enter(origin: string, signal: AbortSignal, project_id?: string): Promise<() => void>
   in_flight(): number
   waiting(): number
 }
@@ -18,6 +22,7 @@ interface Lane {
 
 export function createGate(max_total: number, max_per_origin: number): Gate {
   const lanes = new Map<string, Lane>()
+  const places = new ProjectPlaces(max_total)
   let total = 0
   let waiting = 0
 
@@ -44,9 +49,15 @@ export function createGate(max_total: number, max_per_origin: number): Gate {
     })
 
   return {
-    async enter(origin, signal) {
+    async enter(origin, signal, project_id) {
       if (signal.aborted) throw signal.reason
       if (total >= max_total) throw new HttpError('network', `more than ${max_total} requests are under way`)
+      if (project_id !== undefined && !places.take(project_id))
+        throw new HttpError('network', 'the project has its share of the requests that may be under way')
+      const end = (): void => {
+        total--
+        if (project_id !== undefined) places.give(project_id)
+      }
       const lane = lanes.get(origin) ?? { running: 0, queue: new Set() }
       lanes.set(origin, lane)
       total++
@@ -54,14 +65,14 @@ export function createGate(max_total: number, max_per_origin: number): Gate {
         if (lane.running < max_per_origin) lane.running++
         else await turn(lane, signal)
       } catch (reason) {
-        total--
+        end()
         throw reason
       }
       let left = false
       return () => {
         if (left) return
         left = true
-        total--
+        end()
         leave(origin, lane)
       }
     },

@@ -64,6 +64,8 @@ export interface HttpRequest extends Partial<HttpLimits> {
   /** The server detects repeats (idempotency token), so an idle connection may be used, as for every GET and HEAD. */
   readonly replayable?: boolean
   readonly signal?: AbortSignal
+  /** The project that asks. It has no more exchanges than it leaves to others; further ones fail. */
+  readonly project_id?: string
 }
 
 export interface HttpAnswer {

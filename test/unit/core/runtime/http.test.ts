@@ -698,6 +698,23 @@ t.test('a slow origin delays only its own callers, and requests over the total l
   t.match(http.stats(), { in_flight: 0, waiting: 0 })
 })
 
+t.test('a project whose server hangs leaves places for the requests of others', async t => {
+  const held: ServerResponse[] = []
+  const slow = await serve(t, (_request, response) => held.push(response))
+  const quick = await serve(t, (_request, response) => response.end('quick'))
+  const http = client(t, { max_in_flight: 6, max_in_flight_per_origin: 1 })
+  const ask = (project_id: string, url: string) => http.request({ url, project_id }).then(told)
+  const waiting = [1, 2, 3, 4, 5, 6].map(n => ask('greedy', `${slow.url}/${n}`))
+  t.same(await Promise.all(waiting.slice(3)), ['network', 'network', 'network'], 'those that wait count too')
+  t.equal(await ask('rival', quick.url), '200 quick')
+  for (let n = 0; n < 3; n++) {
+    await until('the next request is at the server', () => held.length > n)
+    held[n]?.end('late')
+  }
+  t.same(await Promise.all(waiting.slice(0, 3)), ['200 late', '200 late', '200 late'])
+  t.equal(await ask('greedy', quick.url), '200 quick', 'its places are free again')
+})
+
 t.test('a download replaces its file only when it is complete', async t => {
   const folder = await mkdtemp(join(tmpdir(), 'strowger-http-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
