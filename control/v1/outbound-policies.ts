@@ -3,6 +3,7 @@ import { reasonSentence } from '../../core/domain/reasons/index.ts'
 import {
   archivePolicy,
   changeRules,
+  countPolicies,
   insertPolicy,
   listPolicies,
   newPolicyId,
@@ -38,6 +39,8 @@ import { detachAttached } from './policy-attachments.ts'
 import { route } from './route.ts'
 
 const MAX_RULE_CHANGES = 500
+/** The most policies of a project. */
+const MAX_POLICIES = 1000
 
 const OutboundPolicyRequest = input('OutboundPolicyRequest', {
   name: Name,
@@ -133,8 +136,12 @@ const createRoute = route({
   audit: { kind: 'trunks', action: 'outbound_policy.created' },
   body: OutboundPolicyRequest,
   replies: { 201: PolicyDetail },
+  refusals: ['limit_reached'],
   example: EXAMPLE,
   async run({ db, project, caller, body, now, services }) {
+    const held = await countPolicies(db, project.id)
+    if (held >= MAX_POLICIES)
+      return refuse('limit_reached', { name: 'the project', value: `${held} policies`, limit: MAX_POLICIES })
     const policy: PolicyRow = {
       id: newPolicyId(),
       project_id: project.id,

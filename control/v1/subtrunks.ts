@@ -1,4 +1,5 @@
 import {
+  countSubtrunks,
   insertSubtrunk,
   listDelegations,
   listSubtrunks,
@@ -28,6 +29,9 @@ const CEILINGS = {
   max_call_duration_seconds: null,
   max_destination_rate_minor: null,
 }
+
+/** The most subtrunks of a project. */
+const MAX_SUBTRUNKS = 1000
 
 const LIST = '/trunks/{trunk_id}/subtrunks'
 const ONE = '/trunks/{trunk_id}/subtrunks/{subtrunk_id}'
@@ -59,11 +63,14 @@ const createRoute = route({
     configuration: optional(SubtrunkConfigurationInput),
   }),
   replies: { 201: SubtrunkDetail },
-  refusals: ['trunk_releasing'],
+  refusals: ['trunk_releasing', 'limit_reached'],
   example: { name: 'Reseller A', status: 'enabled', configuration: CEILINGS },
   async run({ db, project, trunk, body, now, services }) {
     const gone = releasing(trunk)
     if (gone) return gone
+    const held = await countSubtrunks(db, project.id)
+    if (held >= MAX_SUBTRUNKS)
+      return refuse('limit_reached', { name: 'the project', value: `${held} subtrunks`, limit: MAX_SUBTRUNKS })
     const row: SubtrunkRow = {
       id: newSubtrunkId(),
       project_id: project.id,

@@ -2,6 +2,7 @@ import { newId } from '../../core/runtime/ids.ts'
 import { type NumberRow, saveNumber } from '../../core/state/configuration/numbers.ts'
 import { findBlock } from '../../core/state/configuration/subtrunks.ts'
 import {
+  countTrunks,
   insertCredential,
   insertSources,
   insertTargets,
@@ -31,6 +32,8 @@ import { privateRangeWarning, releasing, trunkChange, writeTrunk } from './trunk
 /** The limits of a trunk that is created without any: large enough for a PBX, small enough to bound a mistake. */
 const DEFAULT_LIMITS = { concurrency: 1000, cps: 100, max_call_duration_seconds: 14_400 }
 const MAX_PAGE = 1000
+/** The most trunks of a project: our OPTIONS go to every target of each. */
+const MAX_TRUNKS = { live: 1000, sandbox: 200 } as const
 
 const listRoute = route({
   method: 'get',
@@ -67,7 +70,14 @@ const createRoute = route({
   audit: { kind: 'trunks', action: 'trunk.created' },
   body: CreateTrunkRequest,
   replies: { 201: TrunkCreation },
-  refusals: ['source_conflict', 'source_of_carrier', 'number_in_use', 'scope_required', 'role_forbidden'],
+  refusals: [
+    'source_conflict',
+    'source_of_carrier',
+    'number_in_use',
+    'scope_required',
+    'role_forbidden',
+    'limit_reached',
+  ],
   for_replay: (body: Static<typeof TrunkCreation>) => ({ ...body, digest_password: null }),
   example: {
     name: 'Head office',
@@ -103,6 +113,9 @@ const createRoute = route({
         return invalid(`/targets/${at}/sip_uri`, 'is there twice')
       targets.push(target)
     }
+    const held = await countTrunks(db, project.id)
+    const limit = MAX_TRUNKS[project.sandbox === 1 ? 'sandbox' : 'live']
+    if (held >= limit) return refuse('limit_reached', { name: 'the project', value: `${held} trunks`, limit })
     await insertTrunk(db, trunk)
     await insertSources(db, judged)
     await insertTargets(db, targets)

@@ -5,6 +5,7 @@ import { appliedState } from '../../core/state/configuration/apply.ts'
 import type { NumberRow } from '../../core/state/configuration/numbers.ts'
 import { detachPolicy } from '../../core/state/configuration/policy-attachments.ts'
 import {
+  countApplications,
   countNumbersOf,
   insertApplication,
   listApplications,
@@ -32,6 +33,9 @@ import {
 import type { ControlSettings } from '../http/services.ts'
 import { AttachedPolicy, attachedPolicy } from './attached-policy.ts'
 import { route } from './route.ts'
+
+/** The most voice applications of a project. */
+const MAX_APPLICATIONS = 1000
 
 const HttpMethod = oneOf('GET', 'POST')
 export const ProvisioningStatus = oneOf('pending', 'applying', 'applied', 'partially_applied', 'failed')
@@ -169,6 +173,7 @@ export const voiceApplications = [
       ...given,
     }),
     replies: { 201: VoiceApplication },
+    refusals: ['limit_reached'],
     example: {
       name: 'Reception',
       voice_url: 'https://app.example.com/voice',
@@ -179,6 +184,9 @@ export const voiceApplications = [
     async run({ db, project, body, now, services }) {
       const bad = badUrl(body) ?? badEngine(body, services.settings)
       if (bad) return bad
+      const held = await countApplications(db, project.id)
+      if (held >= MAX_APPLICATIONS)
+        return refuse('limit_reached', { name: 'the project', value: `${held} applications`, limit: MAX_APPLICATIONS })
       const row: VoiceApplicationRow = {
         id: newId.application(),
         project_id: project.id,

@@ -26,6 +26,17 @@ export const listPolicies = (db: Db | Trx, project_id: string): Promise<PolicyRo
     .orderBy('id')
     .execute()
 
+/** Counts the policies of a project that are not archived, its default one among them. */
+export const countPolicies = async (trx: Trx, project_id: string): Promise<number> => {
+  const { count } = await trx
+    .selectFrom('outbound_policy')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('project_id', '=', project_id)
+    .where('status', '=', 'active')
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 export const newPolicyId = (): string => `pol_${newId.uuid()}`
 
 /**

@@ -29,6 +29,18 @@ export const listSubtrunks = (db: Db | Trx, trunk_id: string): Promise<SubtrunkR
     .orderBy('id')
     .execute()
 
+/** Counts the subtrunks of a project that are not released, by its trunks, as the indexes go. */
+export const countSubtrunks = async (trx: Trx, project_id: string): Promise<number> => {
+  const { count } = await trx
+    .selectFrom('trunk')
+    .innerJoin('subtrunk', 'subtrunk.trunk_id', 'trunk.id')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('trunk.project_id', '=', project_id)
+    .where('subtrunk.status', '!=', 'released')
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 /** Returns subtrunks that are being released. */
 export async function releasingSubtrunks(db: Db): Promise<readonly SubtrunkRow[]> {
   const [rows] = await readTogether(db, RELEASED_NEXT({}))

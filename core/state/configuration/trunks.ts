@@ -91,6 +91,17 @@ export function listTrunks(db: Db, project_id: string, page: TrunkPage): Promise
   return (page.limit === null ? query : query.limit(page.limit)).execute()
 }
 
+/** Counts the trunks of a project that are not released. */
+export const countTrunks = async (trx: Trx, project_id: string): Promise<number> => {
+  const { count } = await trx
+    .selectFrom('trunk')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('project_id', '=', project_id)
+    .where('status', '!=', 'released')
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 export async function insertTrunk(trx: Trx, row: TrunkRow): Promise<void> {
   await trx.insertInto('trunk').values(row).execute()
 }

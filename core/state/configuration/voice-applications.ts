@@ -22,6 +22,17 @@ export const listApplications = (db: Db, project_id: string): Promise<VoiceAppli
     .orderBy('id')
     .execute()
 
+/** Counts the applications of a project that are not deleted. */
+export const countApplications = async (trx: Trx, project_id: string): Promise<number> => {
+  const { count } = await trx
+    .selectFrom('voice_application')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('project_id', '=', project_id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 export async function insertApplication(trx: Trx, row: VoiceApplicationRow): Promise<void> {
   await trx.insertInto('voice_application').values(row).execute()
 }
