@@ -196,7 +196,6 @@ t.test('a stop while signaling is down: its successor drains, both sides get BYE
   process.kill(supervisor, 'SIGTERM')
   await until('both sides are told', () => legsOf(made, [call]).every(leg => leg.state === 'ended'))
   await until('the platform has ended', () => !runs(supervisor))
-  t.match(await w.state.db.selectFrom('cdr').selectAll().where('status', '=', 'completed').execute(), [
-    { reason: 'node_lost' },
-  ])
+  // It may have been killed before it wrote that the call was answered.
+  t.same(await w.state.db.selectFrom('cdr').select('reason').execute(), [{ reason: 'node_lost' }])
 })
