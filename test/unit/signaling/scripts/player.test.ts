@@ -50,3 +50,23 @@ t.test(
     t.strictSame(await asked(null), ['/operator/audio/speech'])
   },
 )
+
+t.test('speech by another voice than the named one is a warning on the call, not a sound that is missing', t => {
+  const requests: { play_id: string }[] = []
+  const request = async (_method: string, params: { play_id: string }) => requests.push(params)
+  const config = { tts: { engine: 'openai' }, stt: null, tts_choices: [], stt_choices: [] }
+  const ctx = { config, snapshot: () => ({ applications: new Map() }) }
+  const call = { row_now: { application_id: null }, persist: () => t.fail('an exchange is recorded') }
+  const host = { call, leg: { id: 'leg', ended: false, session: { hub: { request } } } } as unknown as ScriptHost
+  const told: unknown[] = []
+  const player = new LegPlayer(ctx as never, host, event => told.push(event))
+  const speech = { kind: 'speech', text: 'Hello', ssml: null, voice: 'x', language: 'en-US', loop: 1 } as const
+  player.play({ type: 'play', id: 'say', items: [speech] })
+  const failures = [{ index: 0, reason: 'voice_unknown', detail: 'the default speaks' }] as const
+  const play_id = requests[0]?.play_id ?? ''
+  player.media({ event: 'play.ended', leg_id: 'leg', play_id, reason: 'finished', failures: [...failures] })
+  t.same(told, [
+    { type: 'play_ended', id: 'say', failures: [{ item: 0, number: 13511, detail: 'the default speaks' }] },
+  ])
+  t.end()
+})

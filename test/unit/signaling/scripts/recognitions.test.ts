@@ -56,13 +56,19 @@ t.test('a transcription tells the last words after its call has ended, and then 
   )
   const { hub, asked, tells } = worker()
   let saved: Promise<unknown> = Promise.resolve()
+  const noted: unknown[] = []
   const save = (work: Parameters<State['transaction']>[0]) => {
     saved = saved.then(() => state.transaction(work))
     return saved
   }
   const call = {
     ...{ sid: 'CA1', project_id, facts: { account_sid: 'AC1' }, row_now: { application_id: null } },
-    ...{ clock: systemClock, persist: save, persistCallbacks: save, event: () => undefined },
+    ...{
+      clock: systemClock,
+      persist: save,
+      persistCallbacks: save,
+      event: (...fields: unknown[]) => noted.push(fields),
+    },
   }
   const leg = { id: 'leg', ended: false, session: { hub } }
   const services = {
@@ -79,6 +85,8 @@ t.test('a transcription tells the last words after its call has ended, and then 
   const about = { leg_id: leg.id, recognize_id: 'GT1' }
   const said = (text: string) =>
     tells('recognize.result', { ...about, track: 'inbound', text, confidence: 1, final: true, language: null })
+  tells('recognize.warning', { ...about, detail: 'the default model serves' })
+  t.same(noted, [['warning', null, { detail: 'the default model serves' }]])
   said('hello')
   leg.ended = true
   recognitions.drop()
