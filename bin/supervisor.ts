@@ -118,6 +118,7 @@ class KeptProcess {
   #resolve_drained: () => void = () => undefined
   #child: ChildProcess | undefined
   #failures = 0
+  #draining = false
   #stopping = false
   #doorbell: Doorbell | undefined
   #retry: NodeJS.Timeout | undefined
@@ -161,11 +162,12 @@ class KeptProcess {
   }
 
   /**
-   * Asks the process to drain if its plan has `drains`. Resolves when it has drained or `given_up` aborts. If the
-   * process dies meanwhile, its successor continues the drain.
+   * Asks the process to drain if its plan has `drains`. Resolves when it has drained or `given_up` aborts. A successor
+   * is asked too: the process may be dead, or die meanwhile.
    */
   async drain(given_up: AbortSignal): Promise<void> {
     if (!this.#plan.drains || given_up.aborted) return
+    this.#draining = true
     if (this.#child?.connected) this.#child.send({ drain: true } satisfies Word)
     const abandoned = new Promise(resolve => given_up.addEventListener('abort', resolve, { once: true }))
     await Promise.race([this.drained, abandoned])
@@ -206,6 +208,7 @@ class KeptProcess {
     const programs = programsRunner(as_programs)
     if (this.#plan.sleeps_at) this.#wake(child)
     child.on('message', (word: Word) => {
+      if (word.ready && this.#draining) child.send({ drain: true } satisfies Word)
       if (word.drained) this.#resolve_drained()
       if (word.to_stop !== undefined) programs.stop(word.to_stop)
       if (!word.to_run || !this.#plan.fewer) return

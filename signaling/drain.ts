@@ -20,7 +20,7 @@ interface DrainOptions {
   readonly clock: Clock
   readonly log: Log
   readonly calls: CallRegistry
-  /** The minimum duration of the drain, for a node that replaces one that was killed while it drained. */
+  /** How long after this start a drain lasts at least, for a node that replaces a killed one. */
   readonly least_ms: number
 }
 

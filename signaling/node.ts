@@ -107,7 +107,7 @@ interface SignalingNode {
 
 /** How long calls may continue after a stop without an earlier drain. */
 const STOP_DRAIN_MS = 3000
-/** The edge ends a killed node's dialogs after 5 s. The drain of its replacement must last longer than that. */
+/** The edge ends a killed node's dialogs after 5 s. A drain of its replacement must last longer than that. */
 const ORPHANS_MS = 8000
 const SWEEP_MS = 5000
 const PRUNE_MS = 3_600_000
@@ -126,7 +126,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   // Before the calls of the process that left them are ended as lost.
   await ends.writeLeft(({ sid, steps }) => writeCall(state.db, sid, steps))
   const watch = new NodeWatch()
-  await endLost(options, watch, { dead: row => isDead(row, id, machine) })
+  const left_calls = await endLost(options, watch, { dead: row => isDead(row, id, machine) })
 
   const calls = new CallRegistry()
   const metrics = createCallMetrics(options.metrics, clock)
@@ -177,7 +177,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   })
   await registrar.load()
   if (inherits) await saveDraining(state.db, id, clock.now())
-  const least_ms = inherits ? ORPHANS_MS : 0
+  const least_ms = inherits || left_calls > 0 ? ORPHANS_MS : 0
   const peers = new Peers({
     node_id: id,
     state,
@@ -386,10 +386,12 @@ function endAll(calls: CallRegistry, cause: 'node_lost', log: Log): void {
   for (const call of calls.all()) void call.end({ cause })
 }
 
+/** Returns the number of calls that it has ended. */
 const endLost = (options: NodeOptions, watch: NodeWatch, how: { dead?: (row: NodeRow) => boolean } = {}) =>
   endCallsOfLostNodes(options.state, options.clock, watch, how).then(ended => {
     if (ended.length > 0) {
       options.log.warn({ calls: ended.length }, 'calls of a lost node were ended')
       options.bus.ring('outbox')
     }
+    return ended.length
   })

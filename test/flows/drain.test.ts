@@ -187,3 +187,15 @@ t.test('a node killed while draining: both sides get BYE, no call begins, the pl
   ])
   t.equal(made.target.invites.length, 1)
 })
+
+t.test('a stop while signaling is down: its successor drains, both sides get BYE, the platform stops', async t => {
+  const made = await town(t, 74, { STROWGER_DRAIN_SECONDS: '600' })
+  const { w, supervisor, invite } = made
+  const { call } = await invite()
+  process.kill(w.pid('signaling'), 'SIGKILL')
+  process.kill(supervisor, 'SIGTERM')
+  await until('both sides are told', () => legsOf(made, [call]).every(leg => leg.state === 'ended'))
+  await until('the platform has ended', () => !runs(supervisor))
+  // It may have been killed before it wrote that the call was answered.
+  t.same(await w.state.db.selectFrom('cdr').select('reason').execute(), [{ reason: 'node_lost' }])
+})
