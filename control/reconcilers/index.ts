@@ -12,6 +12,7 @@ import { type AcmeService, acmeCertificate } from './acme-certificate.ts'
 import { auditEvents } from './audit-events.ts'
 import { callExports } from './call-exports.ts'
 import { convergence } from './convergence.ts'
+import { deliveryTimes } from './delivery-times.ts'
 import { expiredRows } from './expired-rows.ts'
 import { oldLeases, orphanedLeases } from './leases.ts'
 import { loadSamples } from './load-samples.ts'
@@ -37,6 +38,7 @@ const RECONCILERS: readonly Reconciler[] = [
   convergence,
   quarantines,
   oldDeliveries,
+  deliveryTimes,
   orphanedLeases,
   oldLeases,
   expiredRows,

@@ -33,7 +33,8 @@ export function traces(otlp_url: string): Reconciler {
     async run({ state: { db }, clock }) {
       exporter ??= openExporter(`${otlp_url}/v1/traces`)
       const now_ms = clock.now()
-      const told_ms = (await reportedUpTo(db, NAME)) ?? now_ms
+      // One in the future is from before the clock was set back.
+      const told_ms = Math.min(now_ms, (await reportedUpTo(db, NAME)) ?? now_ms)
       const from_ms = Math.max(told_ms - OVERLAP_MS, now_ms - PATIENCE_MS)
       for (const [sid, ended_ms] of sent) if (ended_ms < from_ms) sent.delete(sid)
       const ended = await endedSince(db, from_ms)

@@ -4,6 +4,7 @@ import { traces } from '../../control/reconcilers/traces.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { recordExchange } from '../../core/state/calls/calls.ts'
 import { writeCall } from '../../core/state/calls/running-calls.ts'
+import { standingClock } from '../support/clock.ts'
 import { controlPlane } from '../support/control-plane.ts'
 import { ranCall, trunkOf } from '../support/ended-calls.ts'
 import t from '../support/harness/index.ts'
@@ -133,4 +134,17 @@ t.test('an ended call is a trace: admission, INVITEs, fetches, media, under the 
   const last = await ranCall(w, { seconds: 1 })
   await next.run(w)
   await until('the next call is there', () => otlp.spans.some(span => span.traceId === last.slice(2)))
+})
+
+t.test('a clock that is set back a day delays no trace', async t => {
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
+  const otlp = await collector(t)
+  const reconciler = traces(otlp.url)
+  t.teardown(() => reconciler.stop?.())
+  await reconciler.run(w)
+  clock.move(-86_400_000)
+  const sid = await ranCall(w, { seconds: 1 })
+  await reconciler.run(w)
+  t.ok(otlp.spans.some(span => span.traceId === sid.slice(2)))
 })

@@ -31,6 +31,15 @@ const FIRST_DELAY_MS = 10_000
 const MAX_DELAY_MS = 3_600_000
 const LIFE_MS = 24 * 3_600_000
 
+/** The delay after a number of attempts, without jitter. */
+const delayAfter = (attempts: number): number =>
+  Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(20, attempts - 1))
+const delayed = (delay_ms: number, jitter: number): number => Math.floor(delay_ms * (1 + jitter / 5))
+
+/** Returns the longest wait of a message after `attempts` attempts. Quiet hours may delay the first one. */
+export const longestWait = (attempts: number, is_quiet: boolean): number =>
+  attempts > 0 ? delayed(delayAfter(attempts), 1) : is_quiet ? LIFE_MS : 0
+
 interface Attempted {
   readonly state: 'pending' | 'delivered' | 'failed'
   readonly next_attempt_ms: number
@@ -45,8 +54,7 @@ export function attempted(
   now_ms: number,
   jitter: number,
 ): Attempted {
-  const delay_ms = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(20, attempt.attempts - 1))
-  const next_attempt_ms = now_ms + Math.floor(delay_ms * (1 + jitter / 5))
+  const next_attempt_ms = now_ms + delayed(delayAfter(attempt.attempts), jitter)
   if (attempt.failed === false) return { state: 'delivered', next_attempt_ms }
   const over = attempt.failed === 'final' || next_attempt_ms > attempt.created_ms + LIFE_MS
   return { state: over ? 'failed' : 'pending', next_attempt_ms }

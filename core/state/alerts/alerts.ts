@@ -3,12 +3,14 @@ import {
   type AlertFinding,
   type AlertKind,
   attempted,
+  longestWait,
   type OpenAlert,
   WHY_ACKNOWLEDGED,
 } from '../../domain/alerts/index.ts'
 import { iso } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/ids.ts'
 import type { AlertNotificationTable, AlertTable, Db, Trx } from '../db.ts'
+import { MEND_SLACK_MS } from '../delivery/outbox-delivery.ts'
 import type { State } from '../index.ts'
 import { queueWrite, readTogether, statement, updateOf } from '../port.ts'
 
@@ -326,6 +328,26 @@ export async function settleNotification(
     })
     .where('id', '=', row.id)
     .execute()
+}
+
+/** Corrects what waiting notifications got before the clock was set back: one that waits too long is due now. */
+export async function mendNotificationTimes(db: Db, now_ms: number): Promise<void> {
+  const now = iso(now_ms)
+  const after = (ms: number): string => iso(now_ms + ms + MEND_SLACK_MS)
+  const waiting = await db
+    .selectFrom('alert_notification')
+    .select(['id', 'attempts', 'created_at', 'next_attempt_at'])
+    .where('state', '=', sql.lit('pending'))
+    .where('next_attempt_at', '>', after(0))
+    .execute()
+  for (const { id, attempts, created_at, next_attempt_at } of waiting)
+    if (next_attempt_at > after(longestWait(attempts, next_attempt_at > created_at)))
+      await db.updateTable('alert_notification').set({ next_attempt_at: now }).where('id', '=', id).execute()
+  await sql`update alert_notification set lease_until = null where state = 'pending'
+    and lease_until > ${after(LEASE_MS)}`.execute(db)
+  // The day of its retries begins with it.
+  await sql`update alert_notification set created_at = ${now} where state = 'pending'
+    and created_at > ${after(0)}`.execute(db)
 }
 
 /** Deletes alerts a year after their resolution (lists show at most 90 days) and notifications after 30 days. */

@@ -166,7 +166,7 @@ export async function callbackAttempted(
 }
 
 /** Rows may be from a moment after `now_ms`: the clocks of machines differ, and writers wait for their turn. */
-const MEND_SLACK_MS = 60_000
+export const MEND_SLACK_MS = 60_000
 
 /** Makes rows due now whose due time or lease lies too far ahead to be real: the clock was set back. */
 export async function mendCallbackTimes(

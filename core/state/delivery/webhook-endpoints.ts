@@ -4,7 +4,8 @@ import type { Db, Trx, WebhookDeliveryTable, WebhookEndpointTable } from '../db.
 import type { State } from '../index.ts'
 import { dropOldRows } from '../maintenance/old-rows.ts'
 import { callProcedure, queueProcedure, queueWrite, readTogether, statement, updateOf } from '../port.ts'
-import { newDelivery, type ProjectEvent } from '../procedures/running/events.ts'
+import { DELIVERY_LIFE_MS, newDelivery, type ProjectEvent } from '../procedures/running/events.ts'
+import { MEND_SLACK_MS } from './outbox-delivery.ts'
 
 export type WebhookEndpointRow = Selectable<WebhookEndpointTable>
 export type WebhookDeliveryRow = Selectable<WebhookDeliveryTable>
@@ -151,6 +152,20 @@ export async function settleDelivery(
     .where('id', '=', id)
     .where('lease_until', lease_until === null ? 'is' : '=', lease_until)
     .execute()
+}
+
+/**
+ * Corrects what waiting deliveries got before the clock was set back. Those last tried, or made, in the future are due
+ * now: nothing behind them leaves before they do.
+ */
+export async function mendDeliveryTimes(db: Db, now_ms: number): Promise<void> {
+  const after = (ms: number): string => iso(now_ms + ms + MEND_SLACK_MS)
+  await sql`update webhook_delivery set next_attempt_at = ${iso(now_ms)} where state = 'pending'
+    and next_attempt_at > ${after(0)} and coalesce(last_attempt_at, created_at) > ${after(0)}`.execute(db)
+  await sql`update webhook_delivery set lease_until = null where state = 'pending'
+    and lease_until > ${after(LEASE_MS)}`.execute(db)
+  await sql`update webhook_delivery set expires_at = ${iso(now_ms + DELIVERY_LIFE_MS)} where state = 'pending'
+    and expires_at > ${after(DELIVERY_LIFE_MS)}`.execute(db)
 }
 
 /** Deletes deliveries from before `before` that have ended. Returns their number. */

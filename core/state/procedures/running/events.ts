@@ -15,7 +15,7 @@ export interface ProjectEvent {
 }
 
 /** How long a delivery is retried: a day. */
-const DELIVERY_LIFE_MS = 24 * 60 * 60 * 1000
+export const DELIVERY_LIFE_MS = 24 * 60 * 60 * 1000
 
 type Delivery = Omit<Selectable<WebhookDeliveryTable>, 'position'>
 
