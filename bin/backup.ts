@@ -20,7 +20,7 @@ import { StartRefused } from '../core/runtime/start-refused.ts'
 import { DATABASE_FILE, isDatabase, isEmptyDatabase, openState, type State } from '../core/state/index.ts'
 import { ownFiles } from '../core/state/nodes/machines.ts'
 import { theseSettings } from './installation.ts'
-import { runningSupervisor } from './pid-file.ts'
+import { platformProcess } from './pid-file.ts'
 import { DUMP_FILE, dump, fill, hasDump, removeDump } from './postgres-dump.ts'
 import { orSayWhy } from './say.ts'
 import { inStaging } from './staging.ts'
@@ -106,8 +106,8 @@ export const restoreCommand = (): Command =>
       orSayWhy(async () => {
         const { data_dir, run_dir, database_url } = theseSettings()
         if (!existsSync(file)) throw new StartRefused(`there is no file ${file}`)
-        const running = runningSupervisor(run_dir)
-        if (running !== null) throw new StartRefused(`the platform runs (process ${running}): stop it first`)
+        const running = await platformProcess(run_dir)
+        if (running !== null) throw new StartRefused(`the platform runs (${running}): stop it first`)
         const replaces = hasState(data_dir)
         if (replaces && !options.replace)
           throw new StartRefused(`${data_dir} holds data: use --replace to move it aside`)

@@ -14,7 +14,7 @@ import { ownFiles } from '../core/state/nodes/machines.ts'
 import { auditTrails, verifyChain } from '../core/state/people/audit.ts'
 import { databaseGiven } from './given-database.ts'
 import { requirePresent, thisInstallation } from './installation.ts'
-import { runningSupervisor } from './pid-file.ts'
+import { platformProcess } from './pid-file.ts'
 import { orSayWhy } from './say.ts'
 import { give, progress, tell } from './terminal.ts'
 import { markPlace, refuseOtherPlace } from './where-state-is.ts'
@@ -78,8 +78,8 @@ async function move(given: string | undefined, json: boolean): Promise<void> {
   if (database_url === null) throw new StartRefused(`name the database, or set ${VARIABLES.database_url.name}`)
   refuseOtherPlace({ data_dir, database_url: null })
   if (!existsSync(join(data_dir, DATABASE_FILE))) throw new StartRefused(`${data_dir} has no ${DATABASE_FILE}`)
-  const running = runningSupervisor(run_dir)
-  if (running !== null) throw new StartRefused(`the platform runs (process ${running}): strowger drain --wait`)
+  const running = await platformProcess(run_dir)
+  if (running !== null) throw new StartRefused(`the platform runs (${running}): strowger drain --wait`)
   const before = await factsOf(await openState({ data_dir, here: true }))
   if (before.running_calls > 0)
     throw new StartRefused(

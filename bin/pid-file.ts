@@ -1,5 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { hasHub } from '../core/runtime/bus.ts'
 
 /** Writes a file atomically: a concurrent reader finds either the old text or the new one. */
 export function writeWhole(file: string, text: string): void {
@@ -37,4 +38,14 @@ function isSupervisor(pid: number): boolean {
     // No such process.
     return false
   }
+}
+
+/**
+ * Says which process runs the platform of a data folder; null when none does. In another container with the same folder
+ * it has a pid of that container, so its bus is asked.
+ */
+export async function platformProcess(run_dir: string): Promise<string | null> {
+  const pid = runningSupervisor(run_dir)
+  if (pid !== null) return `process ${pid}`
+  return (await hasHub(run_dir)) ? 'a process of another container' : null
 }

@@ -14,7 +14,7 @@ import { environmentOf, type ProcessName } from './child-environment.ts'
 import { makeWritable } from './confinement.ts'
 import { thisInstallation } from './installation.ts'
 import { type ProcessStanding, stand, startedWith } from './least-privilege.ts'
-import { runningSupervisor, supervisorFile, writePid } from './pid-file.ts'
+import { platformProcess, supervisorFile, writePid } from './pid-file.ts'
 import { platformFile, writePlatform } from './platform-file.ts'
 import { internalPorts, refuseForeignAddresses } from './ports.ts'
 import { Preparation } from './preparation.ts'
@@ -39,7 +39,7 @@ async function up(config: Config, env: Environment): Promise<void> {
   process.on('SIGHUP', () => reload())
   refuseRoles(config)
   await refuseForeignAddresses(config)
-  const unlock = lock(config)
+  const unlock = await lock(config)
   refusePlace(config, unlock)
   const preparation = new Preparation(env)
   writePlatform(config, env, iso(Date.now()))
@@ -76,15 +76,16 @@ async function up(config: Config, env: Environment): Promise<void> {
         release()
       },
     })
-    process.stdout.write(`${lines.join('\n')}\n`)
     renew = supervisor.renewTls
     const manager = serviceManager(env, systemClock, log)
-    manager.ready()
+    // Before anybody hears that the platform is up, and may end it.
     for (const signal of ['SIGINT', 'SIGTERM'])
       process.on(signal, () => {
         manager.stopping()
         supervisor.stop()
       })
+    process.stdout.write(`${lines.join('\n')}\n`)
+    manager.ready()
   } catch (error) {
     release()
     throw error
@@ -92,11 +93,11 @@ async function up(config: Config, env: Environment): Promise<void> {
 }
 
 /** Locks the data folder for one supervisor: two would compete for its sockets and its calls. */
-function lock({ run_dir, data_dir }: Config): () => void {
-  const pid = runningSupervisor(run_dir)
-  if (pid !== null)
+async function lock({ run_dir, data_dir }: Config): Promise<() => void> {
+  const running = await platformProcess(run_dir)
+  if (running !== null)
     throw new StartRefused(
-      `already running on ${data_dir} (process ${pid}): stop it, or name another folder by --data or STROWGER_DATA`,
+      `already running on ${data_dir} (${running}): stop it, or name another folder by --data or STROWGER_DATA`,
     )
   writePid(supervisorFile(run_dir), process.pid)
   return () => {

@@ -93,6 +93,16 @@ export function createBusHub(run_dir: string, log: Log, bridge: BusBridge | null
   })
 }
 
+/** Reports whether a hub listens in a folder. The socket of a killed platform refuses. */
+export function hasHub(run_dir: string): Promise<boolean> {
+  const socket = createConnection(busPath(run_dir))
+  return new Promise<boolean>(resolve => {
+    socket.once('connect', () => resolve(true))
+    // EAGAIN: as many wait for it as its queue holds.
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'EAGAIN'))
+  }).finally(() => socket.destroy())
+}
+
 /** Connects to the hub. Without one (the CLI while no platform runs), rings reach only this process. */
 export function connectBus(run_dir: string, clock: Clock = systemClock): Bus {
   const heard = new EventEmitter().setMaxListeners(0)
