@@ -8,6 +8,7 @@ import t, { type Test } from '../support/harness/index.ts'
 import { UNHEARD_PORT } from '../support/ports.ts'
 import { sharedWorld } from '../support/shared-world.ts'
 import { voiceTown } from '../support/voice-town.ts'
+import { until } from '../support/wait.ts'
 
 // Faults of a customer's web server during live calls. Each fault has its number on the call, the caller gets the
 // documented outcome, and nothing hangs.
@@ -109,7 +110,9 @@ t.test('misbehaving web servers', async t => {
     ] as const) {
       pages[path] = doc(`<Play>${url}/900.wav</Play>`)
       const { sid, line } = await callOut(doc('<Pause length="600"/>'), { FallbackUrl: `${url}/after-update` })
-      t.equal((await w.voice('POST', `/Calls/${sid}.json`, update)).status, 200)
+      const at = `/Calls/${sid}.json`
+      await until('it talks', async () => (await w.voice('GET', at)).body.status === 'in-progress')
+      t.equal((await w.voice('POST', at, update)).status, 200)
       t.match(await told(path), { ErrorUrl: `${bad}/loop`, CallSid: sid })
       await line.heard(900)
       await line.over()
