@@ -102,8 +102,8 @@ export class Negotiation {
   }
 
   /**
-   * `places`: addresses of host names in c=, which we do not resolve; null asks for them. A refused offer is rolled back
-   * like any other, and leaves even an open exchange of the INVITE as it was.
+   * `places`: addresses of host names in c=, which we do not resolve; null asks for them. A refused offer is rolled
+   * back like any other, and leaves even an open exchange of the INVITE as it was.
    */
   remoteOffer(text: string, places: Places | null = {}): Offer | SdpRefused<OfferRefusal | 'address_unknown'> {
     this.#before = this.#exchange

@@ -178,7 +178,7 @@ void held_without_music(const StreamConfig& holding, const PayloadFacts& other, 
   const size_t n = b.sent.size();
   a.stream->describe(filled(kUlaw), w.now);
   w.run(5000);
-  check::within(static_cast<double>(b.sent.size() - n), 0, 8, what + ": a dead peer that holds no more is not covered up");
+  check::within(static_cast<double>(b.sent.size() - n), 0, 8, what + ": the silence ends with the hold");
 }
 
 void holds() {

@@ -15,8 +15,8 @@ type Worker = (method: string, params: { readonly leg_id?: string; readonly sdp?
 export const AGREED = { sdp: 'v=0 ours', codec: 'PCMU', direction: 'sendrecv', hold: false } as const
 
 /**
- * The media session of a call whose worker is a function. Hub and session are real. A closed leg has no figures. What is
- * emitted by `events` comes from the worker.
+ * The media session of a call whose worker is a function. Hub and session are real. A closed leg has no figures. What
+ * is emitted by `events` comes from the worker.
  */
 export async function sessionWith(worker: Worker, events = new EventEmitter()): Promise<MediaSession> {
   const client: MediaClient = {
