@@ -1,3 +1,4 @@
+import { remoteOf } from '../core/domain/codecs/audio-line.ts'
 import { CODEC_NAMES } from '../core/domain/codecs/codec.ts'
 import { bridgeMode, type OtherLeg } from '../core/domain/codecs/negotiate.ts'
 import { LISTENER_TOKEN } from '../core/runtime/listener-token.ts'
@@ -92,8 +93,12 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     if ('refused' in offer) return offer
     leg.noteSdp()
     const line = offer.sdp.lines[offer.audio]
-    const taken = line && reservedPort(line.address, [line.port, line.rtcp_port], reserved)
-    if (taken) return notForMedia(taken)
+    const to = line && remoteOf(line, line.rtcp_mux)
+    const taken = to && reservedPort(to.address, [to.rtp_port, to.rtcp_port], reserved)
+    if (taken) {
+      leg.negotiation.rollback()
+      return notForMedia(taken)
+    }
     return {
       codecs: offer.choices.map(({ codec }) => codec.name),
       offered: [...offer.offered],

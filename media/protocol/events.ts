@@ -134,6 +134,7 @@ export const EVENTS = {
   'leg.first_packet': event({ leg_id: Id }),
   /**
    * No RTP arrived for 10 s. Repeated every 10 s. Not sent while the peer's SDP puts us on hold or announces no media.
+   * Of a browser also each 5 s from the 30th on in which it has sent no ICE check.
    */
   'leg.silent': event({ leg_id: Id, for_ms: Type.Integer() }),
   /** SRTP is required and no packet was authentic for 5 s, or the DTLS handshake of a browser's leg failed. */

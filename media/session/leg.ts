@@ -428,6 +428,7 @@ export class MediaLeg {
       onProved: paths => {
         if (!stream.closed) stream.prove(paths)
       },
+      onSilent: for_ms => this.#emit({ event: 'leg.silent', leg_id: this.id, for_ms: Math.round(for_ms) }),
       onFailed: () => this.#emit({ event: 'leg.srtp_failed', leg_id: this.id }),
     })
   }

@@ -24,6 +24,14 @@ interface Settlement {
   readonly wish: Direction
 }
 
+/** What an exchange changes. */
+interface Exchange {
+  readonly state: Settlement
+  readonly remoteOffer: Offer | null
+  readonly answered: OwnSdp | null
+  readonly localOffer: { readonly local: OwnSdp; readonly continuity: Continuity; readonly wish: Direction } | null
+}
+
 /** Addresses by host name of a c= line; '' for a missing one. */
 type Places = Readonly<Record<string, string>>
 
@@ -41,13 +49,13 @@ const unknownIf = <R extends string>(sdp: Sdp, refused: SdpRefused<R>): SdpRefus
 export class Negotiation {
   readonly #side: Omit<LocalSide, 'direction'>
   #state: Settlement = { settled: null, continuity: NO_CONTINUITY, wish: 'sendrecv' }
-  /** The state that `rollback` restores. */
-  #before: Settlement = this.#state
-  #remoteOffer: Offer | null = null
+  #remoteOffer: Exchange['remoteOffer'] = null
   /** Our answer to the last remote offer, so that it can be repeated. */
-  #answered: OwnSdp | null = null
+  #answered: Exchange['answered'] = null
+  #localOffer: Exchange['localOffer'] = null
+  /** What `rollback` restores. */
+  #before = this.#exchange
   #noted: readonly string[] = []
-  #localOffer: { local: OwnSdp; continuity: Continuity; wish: Direction } | null = null
 
   constructor(side: Omit<LocalSide, 'direction'>) {
     this.#side = side
@@ -60,6 +68,11 @@ export class Negotiation {
 
   get settled(): Settled | null {
     return this.#state.settled
+  }
+
+  get #exchange(): Exchange {
+    const [remoteOffer, answered, localOffer] = [this.#remoteOffer, this.#answered, this.#localOffer]
+    return { state: this.#state, remoteOffer, answered, localOffer }
   }
 
   /** The codecs in which this leg can be bridged: the settled one, otherwise those of the offer that we must answer. */
@@ -88,8 +101,12 @@ export class Negotiation {
     return codecOrder(this.#side.policy, other?.codecs ?? (settled ? [settled.codec] : []), decodable)
   }
 
-  /** `places`: addresses of host names in c=, which we do not resolve; null asks for them. */
+  /**
+   * `places`: addresses of host names in c=, which we do not resolve; null asks for them. A refused offer is rolled
+   * back like any other, and leaves even an open exchange of the INVITE as it was.
+   */
   remoteOffer(text: string, places: Places | null = {}): Offer | SdpRefused<OfferRefusal | 'address_unknown'> {
+    this.#before = this.#exchange
     const reading = readSdp(text, placedBy(places))
     if ('refused' in reading) return reading
     const offer = readOffer(reading.sdp, this.#side.policy, this.#state.continuity)
@@ -97,7 +114,6 @@ export class Negotiation {
     this.#noted = reading.sdp.notes
     this.#remoteOffer = offer
     this.#answered = null
-    this.#before = this.#state
     return offer
   }
 
@@ -128,8 +144,8 @@ export class Negotiation {
       this.#state.settled,
       other,
     )
+    this.#before = this.#exchange
     this.#localOffer = { local, continuity, wish }
-    this.#before = this.#state
     return writeSdp(local)
   }
 
@@ -156,13 +172,14 @@ export class Negotiation {
   /** Restores the state before the last offer. The o= version of our description never repeats. */
   rollback(): Settled | null {
     const said = this.#localOffer?.local.version ?? this.#state.continuity.local?.version ?? 0
-    const { continuity } = this.#before
+    const { state, remoteOffer, answered, localOffer } = this.#before
+    const { continuity } = state
     const local = continuity.local && { ...continuity.local, version: Math.max(said, continuity.local.version) }
-    this.#state = { ...this.#before, continuity: { ...continuity, local } }
-    this.#before = this.#state
-    this.#localOffer = null
-    this.#remoteOffer = null
-    this.#answered = null
+    this.#state = { ...state, continuity: { ...continuity, local } }
+    this.#remoteOffer = remoteOffer
+    this.#answered = answered
+    this.#localOffer = localOffer
+    this.#before = this.#exchange
     return this.#state.settled
   }
 }

@@ -47,6 +47,8 @@ export interface BrowserTransportOptions {
   readonly onChange: (state: BrowserState | null) => void
   /** Called with the addresses from which the browser may send besides the path. */
   readonly onProved: (paths: readonly Path[]) => void
+  /** Called at each look at a peer without consent, with how long it has proved none since we know its SDP. */
+  readonly onSilent: (for_ms: number) => void
   readonly onFailed: (detail: string) => void
 }
 
@@ -74,6 +76,8 @@ export class BrowserTransport {
   #dtls: werift.DtlsServer | null = null
   #deliver: ((data: Buffer, from: [string, number]) => void) | null = null
   #srtp: SrtpKeys | null = null
+  /** When the peer's last SDP came. A peer that is still called is not silent. */
+  #described_at_ms = Number.POSITIVE_INFINITY
   #lost = false
   #closed = false
 
@@ -89,6 +93,7 @@ export class BrowserTransport {
   setRemote(remote: DtlsLine): void {
     const renewed = this.#remote !== null && this.#remote.fingerprint !== remote.fingerprint
     this.#remote = remote
+    this.#described_at_ms = this.#options.clock.monotonic_ms()
     this.#ice.setRemote(remote.ice_ufrag)
     if (!renewed) return
     this.#dtls?.close()
@@ -185,7 +190,11 @@ export class BrowserTransport {
 
   /** Stops sending when the peer's consent has expired (RFC 7675 §5.1). */
   #checkConsent(): void {
-    if (this.#lost || !this.#srtp || this.#ice.silent_ms() < CONSENT_MS) return
+    const silent_ms = this.#ice.silent_ms()
+    if (silent_ms < CONSENT_MS) return
+    const for_ms = Math.min(silent_ms, this.#options.clock.monotonic_ms() - this.#described_at_ms)
+    if (for_ms >= CONSENT_MS) this.#options.onSilent(for_ms)
+    if (this.#lost || !this.#srtp) return
     this.#lost = true
     this.#options.onChange(null)
   }

@@ -20,7 +20,7 @@ export interface BrowserTransports {
 
 export interface PreparedBrowser {
   readonly side: BrowserSide
-  open(wiring: Pick<BrowserTransportOptions, 'send' | 'onChange' | 'onProved' | 'onFailed'>): BrowserTransport
+  open(wiring: Omit<BrowserTransportOptions, 'credentials' | 'certificate' | 'werift' | 'clock'>): BrowserTransport
 }
 
 export function createBrowserTransports(clock: Clock): BrowserTransports {

@@ -145,6 +145,51 @@ void bridged() {
   check::ok(b.sent.size() > n + 40 && continuous(b.sent), "silence follows a bridge that ends");
 }
 
+/** Most telephones and PBXs send nothing in a hold that would let them send: no music, or c=0.0.0.0. */
+void held_without_music(const StreamConfig& holding, const PayloadFacts& other, const std::string& what) {
+  World w;
+  TestLeg a(w, 1, {}), b(w, 2, {});
+  a.stream->describe(filled(kUlaw), w.now);
+  b.stream->describe(filled(other, address("192.0.2.2", 5000)), w.now);
+  a.stream->send_to(b.stream.get(), w.now);
+  b.stream->send_to(a.stream.get(), w.now);
+  uint16_t seq = 7;
+  uint32_t ts = 90;
+  const auto talk = [&](int packets) {
+    for (int i = 0; i < packets; ++i, ts += 160) {
+      a.receive(rtp(0, seq++, ts, 5), kRemote);
+      w.run(20);
+    }
+  };
+  talk(100);
+  a.stream->describe(holding, w.now);
+  size_t before = b.sent.size();
+  w.run(2200);
+  check::ok(b.sent.size() > before + 1, what + ": the other side of a hold without music hears silence");
+  before = b.sent.size();
+  w.run(10'000);
+  check::within(static_cast<double>(b.sent.size() - before), 499, 501, what + ": its stream goes on");
+  ts += 8 * 12'200;
+  before = b.sent.size();
+  talk(250);
+  check::within(static_cast<double>(b.sent.size() - before), 247, 251, what + ": music takes over at once");
+  check::ok(b.sent.back().size() > kRtpHeader && b.sent.back()[kRtpHeader] != 0xff, what + ": it is the music");
+  check::ok(continuous(b.sent), what + ": one stream");
+  const size_t n = b.sent.size();
+  a.stream->describe(filled(kUlaw), w.now);
+  w.run(5000);
+  check::within(static_cast<double>(b.sent.size() - n), 0, 8, what + ": the silence ends with the hold");
+}
+
+void holds() {
+  StreamConfig one_way = filled(kUlaw);
+  one_way.may_send = false;
+  held_without_music(one_way, kUlaw, "a=sendonly");
+  held_without_music(one_way, kAlaw, "a=sendonly, converted");
+  held_without_music(one_way, kG722Audio, "a=sendonly, transcoded");
+  held_without_music(filled(kUlaw, Address{}), kUlaw, "c=0.0.0.0");
+}
+
 /** Decodes the packets from `first` on and returns the level of the audio in dB below full scale. */
 double heard(const TestLeg& leg, CodecId id, size_t first, size_t last) {
   const auto decoder = find_codec(id)->decoder(0);
@@ -216,6 +261,7 @@ void idle_tests() {
   one_stream();
   directions();
   bridged();
+  holds();
   codecs_and_lengths();
   idle_secured();
   listeners();

@@ -94,10 +94,66 @@ void secured_wrap(SrtpSuite suite, size_t key_bytes, const char* name) {
   check::ok(continuous(b.sent), title + ": the relayed stream is continuous across re-INVITEs and new keys");
 }
 
+/** A browser's path is lost after its numbers have wrapped, and comes back with the keys of its DTLS association. */
+void consent_returns(SrtpSuite suite, size_t key_bytes, const char* name) {
+  World w;
+  TestLeg a(w, 1, {}), b(w, 2, {});
+  const Address ra = address("192.0.2.1", 4000), rb = address("192.0.2.2", 5000);
+  StreamConfig ca = config(ra, kUlaw);
+  ca.secured = true;
+  ca.suite = suite;
+  ca.receive_key.assign(key_bytes, 1);
+  ca.send_key.assign(key_bytes, 2);
+  StreamConfig lost = config(Address{}, kUlaw);
+  lost.may_send = lost.may_receive = false;
+  a.stream->take_raw(true);
+  a.stream->describe(ca, w.now);
+  b.stream->describe(config(rb, kUlaw), w.now);
+  a.stream->send_to(b.stream.get(), w.now);
+  b.stream->send_to(a.stream.get(), w.now);
+  auto theirs = SrtpContext::make(suite, ca.receive_key.data(), key_bytes);
+  auto ours = SrtpContext::make(suite, ca.send_key.data(), key_bytes);
+  uint16_t seq = 0, heard = 0, reported = 0;
+  uint32_t ts = 0;
+  size_t opened = 0, read = 0;
+  // Numbers that leave out as many packets as a receiver forgives reach a wrap soon.
+  const auto talk = [&](int packets, uint16_t step) {
+    for (int i = 0; i < packets; ++i, ts += 160) {
+      seq = static_cast<uint16_t>(seq + step);
+      auto p = rtp(0, seq, ts, 1);
+      p.resize(p.size() + 64);
+      p.resize(theirs->protect(p.data(), kRtpHeader + 160));
+      a.receive(p, ra);
+      b.receive(rtp(0, seq, ts, 2), rb);
+      w.run(20);
+    }
+    for (; opened < a.sent.size(); ++opened) {
+      size_t n = a.sent[opened].size();
+      heard += ours->unprotect(a.sent[opened].data(), n) == SrtpResult::ok;
+    }
+    for (; read < a.reports.size(); ++read) {
+      size_t n = a.reports[read].size();
+      reported += ours->unprotect_rtcp(a.reports[read].data(), n) == SrtpResult::ok;
+    }
+  };
+  talk(400, 1);
+  talk(30, 2900);
+  a.stream->describe(lost, w.now);
+  w.run(1000);
+  check::equal(a.sent.size(), size_t{430}, std::string(name) + ": nothing leaves without a path");
+  a.stream->describe(ca, w.now);
+  talk(400, 1);
+  check::equal(b.sent.size(), size_t{830}, std::string(name) + ": a browser that comes back is heard");
+  check::equal(size_t{heard}, size_t{830}, std::string(name) + ": it hears, and no index is used twice with its key");
+  check::ok(reported > 1 && reported == a.reports.size(), std::string(name) + ": the same holds for RTCP");
+}
+
 }  // namespace
 
 void secured_stream_tests() {
   secured();
   secured_wrap(SrtpSuite::aes128_sha1_80, 30, "AES_CM_128_HMAC_SHA1_80");
   secured_wrap(SrtpSuite::gcm128, 28, "AEAD_AES_128_GCM");
+  consent_returns(SrtpSuite::aes128_sha1_80, 30, "AES_CM_128_HMAC_SHA1_80");
+  consent_returns(SrtpSuite::gcm128, 28, "AEAD_AES_128_GCM");
 }

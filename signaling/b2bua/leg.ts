@@ -81,6 +81,7 @@ export class Leg {
   #received = 0
   #heard = false
   #mediaOpen = false
+  #kind: MediaKind = 'rtp'
   #policy: LegPolicy | null = null
   readonly #setUpFrom = new Set<string>()
   #closing: Promise<void> | null = null
@@ -171,6 +172,7 @@ export class Leg {
   /** @throws MediaRefusal */
   async openMedia(policy: LegPolicy, kind: MediaKind = 'rtp'): Promise<void> {
     this.#policy = policy
+    this.#kind = kind
     await this.session.openLeg(this.id, policy, kind, event => this.#onMedia(event))
     this.#mediaOpen = true
     if (this.#ended) await this.#closeMedia()
@@ -398,7 +400,7 @@ export class Leg {
     if (this.#ended || (this.foreign && heard.event === 'leg.sdp_notes')) return
     const event =
       this.foreign && heard.event === 'leg.stats' ? { ...heard, stats: withoutAddresses(heard.stats) } : heard
-    if (event.event === 'leg.silent') this.#silent_ms = event.for_ms
+    if (event.event === 'leg.silent') this.#silent_ms = this.#silenceOf(event.for_ms)
     else if (event.event === 'leg.first_packet') {
       this.#heard = true
       this.#silent_ms = 0
@@ -409,6 +411,12 @@ export class Leg {
     }
     if (event.event === 'dtmf') this.#key(event.digit, 'media', event.duration_ms)
     else this.listener.media(this, event)
+  }
+
+  /** A browser may take no notice of our SDP before the answer. Its silence counts from there. */
+  #silenceOf(for_ms: number): number {
+    if (this.#kind === 'rtp' || this.#answered_ms === null) return for_ms
+    return Math.min(for_ms, this.ctx.clock.now() - this.#answered_ms)
   }
 
   /** The UUID of the leg at the other end. Only a leg of the same tenant may know it, as it may know X- headers. */

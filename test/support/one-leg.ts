@@ -14,9 +14,11 @@ type Worker = (method: string, params: { readonly leg_id?: string; readonly sdp?
 /** What a worker says to each offer and answer of the legs of these tests. */
 export const AGREED = { sdp: 'v=0 ours', codec: 'PCMU', direction: 'sendrecv', hold: false } as const
 
-/** The media session of a call whose worker is a function. Hub and session are real. A closed leg has no figures. */
-export async function sessionWith(worker: Worker): Promise<MediaSession> {
-  const events = new EventEmitter()
+/**
+ * The media session of a call whose worker is a function. Hub and session are real. A closed leg has no figures. What
+ * is emitted by `events` comes from the worker.
+ */
+export async function sessionWith(worker: Worker, events = new EventEmitter()): Promise<MediaSession> {
   const client: MediaClient = {
     connected: true,
     async request(method, params) {

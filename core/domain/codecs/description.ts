@@ -56,15 +56,20 @@ export function nextDescription(
   return last && JSON.stringify({ ...next, version: last.version }) === JSON.stringify(last) ? last : next
 }
 
-/** Remembers an exchange. `payloads` have the peer's numbers. */
+/**
+ * Remembers an exchange. `payloads` have the peer's numbers. The newest count: a peer may give a bound number to
+ * another encoding, which RFC 3264 §8.3.2 forbids, and our offers name each number once. Of two in one description, the
+ * first counts.
+ */
 export function remember(
   continuity: Continuity,
   local: OwnSdp,
   audio: number,
   payloads: readonly Payload[],
 ): Continuity {
-  const payload_types: Record<string, number> = { ...continuity.payload_types }
-  for (const payload of payloads) payload_types[encodingKey(payload)] ??= payload.payload_type
+  const numbers = new Map([...payloads].reverse().map(payload => [payload.payload_type, encodingKey(payload)]))
+  const kept = Object.entries(continuity.payload_types).filter(([, type]) => !numbers.has(type))
+  const payload_types = Object.fromEntries([...kept, ...[...numbers].map(([type, key]) => [key, type] as const)])
   const lines = local.lines.map(({ kind, protocol, formats }) => ({ kind, protocol, formats }))
   return { lines, audio, payload_types, local }
 }

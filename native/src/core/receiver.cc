@@ -315,6 +315,10 @@ void Receiver::end_recordings(uint64_t now_us) {
 
 // Housekeeping
 
+bool Receiver::is_silent(uint64_t now_us) const {
+  return last_received_us_ + kGapUs < now_us;
+}
+
 /** Returns how long packets have been due; 0 before the first, in a hold and in a pause that the peer announced. */
 uint64_t Receiver::gap_us(uint64_t now_us) const {
   if (!last_received_us_ || !may_receive_ || told_pause_) return 0;

@@ -69,6 +69,8 @@ class Receiver : private ReceiverLines {
   void prove(std::vector<Address> proved) { proved_ = std::move(proved); }
   bool transcodes() const { return transcoding_; }
   const Address& latched() const { return latched_; }
+  /** Reports whether nothing has come for a second. */
+  bool is_silent(uint64_t now_us) const;
   ReceiveStats& stats() { return stats_; }
   ReceivedKeys& keys() { return keys_; }
 

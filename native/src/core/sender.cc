@@ -54,9 +54,8 @@ Sender::Sender(Stream& stream, StreamCounters& counted, Wire& wire, ThreadContex
 
 void Sender::describe(const StreamConfig& before, const StreamConfig& next) {
   if (!(next.remote_rtp == before.remote_rtp)) address_ = next.remote_rtp;
-  if (!next.secured)
-    srtp_.reset();
-  else if (!srtp_ || !srtp_->same_key(next.suite, next.send_key.data(), next.send_key.size()))
+  // The numbers go on while the stream is not secured. The context stays, so that no index is used twice with its key.
+  if (next.secured && (!srtp_ || !srtp_->same_key(next.suite, next.send_key.data(), next.send_key.size())))
     srtp_ = SrtpContext::make(next.suite, next.send_key.data(), next.send_key.size());
   if (!next.encodes_as(before)) {
     relay_split_ = true;

@@ -188,18 +188,18 @@ bool Sources::any() const {
   return sends_keys() || (announcement_ && !announcement_->empty()) || player_ || (feed_ && !feed_->empty()) || conference_ || pause_.on();
 }
 
-/** Reports whether the peer would get nothing. A stream that feeds this one counts only when we may receive from it: a
- * peer that holds its call sends nothing. */
-bool Sources::idle() const {
+/** Reports whether the peer would get nothing. A stream that feeds this one counts only when we may receive from it. A
+ * peer that holds its call may play music, or send nothing. */
+bool Sources::idle(uint64_t now_us) const {
   if (!stream_.config().fills_idle || stream_.closed() || any() || !stream_.sender().reaches_peer()) return false;
-  for (const auto* s : stream_.feeders())
-    if (s->config().may_receive) return false;
+  for (auto* s : stream_.feeders())
+    if (s->config().may_receive && (s->config().may_send || !s->receiver().is_silent(now_us))) return false;
   return true;
 }
 
 void Sources::look_idle(uint64_t now_us) {
   if (any()) return;
-  if (!idle()) return end_pause();
+  if (!idle(now_us)) return end_pause();
   if (!timer_.armed()) stream_.context().wheel.set(timer_, now_us + kIdleAfterUs);
 }
 
@@ -213,7 +213,7 @@ bool Sources::waits_for_path(uint64_t now_us) const {
 void Sources::tick(uint64_t now_us) {
   ThreadContext& context = stream_.context();
   if (!stream_.sender().clocked()) {
-    if (!idle()) return;
+    if (!idle(now_us)) return;
     stream_.sender().set_clocked(true);
     due_us_ = since_us_ = now_us;
   }
@@ -222,7 +222,7 @@ void Sources::tick(uint64_t now_us) {
   due_us_ += kTickUs;
   if (waits_for_path(now_us)) return context.wheel.set(timer_, due_us_);
   if (!keys_tick(now_us)) send_audio(now_us);
-  const bool rests = idle();
+  const bool rests = idle(now_us);
   if (rests) due_us_ = (due_us_ + kIdleGridUs - 1) / kIdleGridUs * kIdleGridUs;
   if (rests || any()) return context.wheel.set(timer_, due_us_);
   stream_.sender().set_clocked(false);
@@ -252,7 +252,7 @@ void Sources::send_audio(uint64_t now_us) {
   } else if (pause_.on()) {
     pause_.fill(pcm, n);
     packetiser.take(pcm, n, rate, now_us);
-  } else if (idle()) {
+  } else if (idle(now_us)) {
     packetiser.fill_idle(now_us);
   }
 }

@@ -62,7 +62,7 @@ class Sources {
 
  private:
   bool any() const;
-  bool idle() const;
+  bool idle(uint64_t now_us) const;
   bool waits_for_path(uint64_t now_us) const;
   void tick(uint64_t now_us);
   void send_audio(uint64_t now_us);

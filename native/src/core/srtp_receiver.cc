@@ -14,8 +14,8 @@ constexpr uint64_t kFailedUs = 5'000'000;
 
 void SrtpReceiver::describe(const StreamConfig& config, uint64_t now_us) {
   if (!config.secured) {
-    now_.reset();
-    before_.reset();
+    // The peer may come back with its keys, and counts on (RFC 3711 §3.3.1).
+    failing_since_us_ = 0;
     return;
   }
   if (now_ && now_->same_key(config.suite, config.receive_key.data(), config.receive_key.size())) return;

@@ -107,8 +107,10 @@ t.test('an SDP that sends RTCP to our own servers is refused', async t => {
   const session_id = await w.session()
   const peer = await w.peer()
   const { leg_id } = await w.answeredLeg(session_id, peer)
-  const sdp = peer.sdp({ version: 2, attributes: ['rtcp:5060'] })
-  t.equal(await reasonOf(client.request('leg.remote_offer', { leg_id, sdp })), 'sdp_malformed')
+  const named = peer.sdp({ version: 2, attributes: ['rtcp:5060'] })
+  t.equal(await reasonOf(client.request('leg.remote_offer', { leg_id, sdp: named })), 'sdp_malformed')
+  const implied = peer.sdp({ version: 2 }).replace(/m=audio \d+/, 'm=audio 5059')
+  t.equal(await reasonOf(client.request('leg.remote_offer', { leg_id, sdp: implied })), 'sdp_malformed')
 })
 
 t.test(

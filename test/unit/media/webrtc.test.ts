@@ -1,8 +1,9 @@
 import { MediaStreamTrack, RTCPeerConnection, RtpHeader, RtpPacket, useOPUS, usePCMU } from 'werift'
-import { systemClock } from '../../../core/runtime/clock.ts'
+import { type Clock, systemClock } from '../../../core/runtime/clock.ts'
 import { type BrowserState, BrowserTransport } from '../../../media/webrtc/browser-transport.ts'
 import { createBrowserTransports } from '../../../media/webrtc/browser-transports.ts'
 import { IceLite } from '../../../media/webrtc/ice-lite.ts'
+import { ManualClock } from '../../fuzz/edge/manual-clock.ts'
 import { decodeG711, encodeG711, levelDbm0, sounding, strongestHz, tone, toneLevelDbm0 } from '../../support/audio.ts'
 import { dtlsClient, takeRepeats } from '../../support/dtls-client.ts'
 import t from '../../support/harness/index.ts'
@@ -210,6 +211,7 @@ t.test('an ICE check with a wrong password and a DTLS handshake before any check
     send: packet => sent.push(packet),
     onChange: () => t.fail('no path was proved'),
     onProved: paths => proved.push(...paths),
+    onSilent: () => t.fail('nobody was silent'),
     onFailed: () => t.fail('no handshake began'),
   })
   t.ok(transport instanceof BrowserTransport)
@@ -238,6 +240,78 @@ t.test('an ICE check with a wrong password and a DTLS handshake before any check
   transport.close()
 })
 
+t.test('a browser that sends no checks is silent: from its SDP or last check on, until the next one', async t => {
+  const { Message, classes, methods } = await import('werift')
+  const clock = new ManualClock()
+  const prepared = await createBrowserTransports(clock).prepare()
+  const silences: number[] = []
+  const transport = prepared.open({
+    ...{ send: () => undefined, onChange: () => undefined, onProved: () => undefined },
+    onSilent: for_ms => silences.push(for_ms),
+    onFailed: detail => t.fail(detail),
+  })
+  const { ice_ufrag, ice_pwd } = prepared.side
+  const check = (): void => {
+    const message = new Message(methods.BINDING, classes.REQUEST)
+    message.setAttribute('USERNAME', `${ice_ufrag}:them`)
+    message.setAttribute('ICE-CONTROLLING', 1n as never)
+    message.addMessageIntegrity(Buffer.from(ice_pwd)).addFingerprint()
+    transport.receive(message.bytes, { address: '192.0.2.1', port: 4000 })
+  }
+  clock.advance(100_000)
+  t.same(silences, [], 'it is still called')
+  transport.setRemote({ algorithm: 'sha-256', fingerprint: '00', setup: 'active', ice_ufrag: 'them', ice_pwd: 'x' })
+  clock.advance(25_000)
+  t.same(silences, [])
+  clock.advance(10_000)
+  t.same(silences, [30_000, 35_000], 'it was never there')
+  check()
+  silences.length = 0
+  for (let checks = 0; checks < 30; checks++) {
+    clock.advance(5000)
+    check()
+  }
+  t.same(silences, [], 'it is there')
+  clock.advance(70_000)
+  t.same(silences, [30_000, 35_000, 40_000, 45_000, 50_000, 55_000, 60_000, 65_000, 70_000])
+  check()
+  clock.advance(25_000)
+  t.equal(silences.length, 9, 'it is there again')
+  transport.close()
+  clock.advance(100_000)
+  t.equal(silences.length, 9)
+  t.equal(clock.pending, 0)
+})
+
+t.test('the worker tells how long a browser has been silent', async t => {
+  const looks: (() => void)[] = []
+  let ahead_ms = 0
+  const clock: Clock = {
+    ...systemClock,
+    monotonic_ms: () => systemClock.monotonic_ms() + ahead_ms,
+    every(period_ms, run) {
+      if (period_ms === 5000) looks.push(run)
+      return systemClock.every(period_ms, run)
+    },
+  }
+  const worker = await startTestWorker({ clock })
+  t.teardown(() => worker.stop())
+  const session_id = await worker.session()
+  const user = browser(t)
+  await user.connection.setLocalDescription(await user.connection.createOffer())
+  const sdp = user.connection.localDescription?.sdp ?? ''
+  for (const leg_id of ['rings', 'gone']) {
+    await worker.client.request('leg.open', { session_id, leg_id, kind: 'webrtc', policy: POLICY })
+    await worker.client.request('leg.remote_offer', { leg_id, sdp })
+  }
+  await worker.client.request('leg.local_answer', { leg_id: 'gone' })
+  ahead_ms = 70_000
+  for (const look of looks) look()
+  const { for_ms } = await worker.event('leg.silent', ({ leg_id }) => leg_id === 'gone')
+  t.ok(for_ms >= 70_000, `${for_ms} ms`)
+  t.notOk(worker.events('leg.silent').some(({ leg_id }) => leg_id === 'rings'))
+})
+
 t.test('a browser that repeats its flights, because our answer is late, is connected all the same', async t => {
   const { Message, classes, methods } = await import('werift')
   const prepared = await createBrowserTransports(systemClock).prepare()
@@ -247,6 +321,7 @@ t.test('a browser that repeats its flights, because our answer is late, is conne
     send: packet => browser.receive(packet),
     onChange: state => states.push(state),
     onProved: () => undefined,
+    onSilent: () => undefined,
     onFailed: detail => t.fail(detail),
   })
   t.teardown(() => transport.close())

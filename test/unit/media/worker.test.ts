@@ -137,6 +137,22 @@ t.test('each of our offers (first, hold, resume) raises the o= version, and medi
   await client.request('session.close', { session_id })
 })
 
+t.test('a leg whose peer asks for a fax, which we refuse, still hears what is played', async t => {
+  const session_id = await w.session()
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(session_id, peer)
+  const fax = peer
+    .sdp({ version: 2 })
+    .replace(/m=audio \d+/, 'm=audio 0')
+    .concat(`m=image ${peer.port} udptl t38\r\n`)
+  t.equal(await reasonOf(client.request('leg.remote_offer', { leg_id, sdp: fax })), 'no_common_codec')
+  await client.request('leg.rollback', { leg_id })
+  await client.request('play.start', { leg_id, play_id: 'after', sources: [TONE], loop: 0 })
+  t.equal(strongestHz(await peer.sound(400)), 600)
+  t.match(await client.request('leg.stats', { leg_id }), { codec: 'PCMU' })
+  await client.request('session.close', { session_id })
+})
+
 t.test('tones, prompts, speech and silence are played in sequence, and one play.ended follows', async t => {
   mkdirSync(join(w.data_dir, SOUNDS_FOLDER), { recursive: true })
   const sound = wavBytes(16_000, tone(1200, 600, 16_000), tone(1200, 600, 16_000))

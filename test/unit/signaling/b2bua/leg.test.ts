@@ -1,8 +1,10 @@
+import { EventEmitter } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
 import pino from 'pino'
 import { systemClock } from '../../../../core/runtime/clock.ts'
 import { InboundLeg } from '../../../../signaling/b2bua/inbound-leg.ts'
 import type { LegListener } from '../../../../signaling/b2bua/leg.ts'
+import type { LegPolicy } from '../../../../signaling/b2bua/media.ts'
 import { OutboundLeg } from '../../../../signaling/b2bua/outbound-leg.ts'
 import type { LegServices } from '../../../../signaling/b2bua/services.ts'
 import type {
@@ -48,6 +50,11 @@ const response = (status: number, body = '', headers: Record<string, string> = {
 })
 const asPeer: Parameters<DialogHandler>[1] = { server_end: null }
 
+const POLICY: LegPolicy = {
+  ...{ codecs: ['PCMU'], security: 'rtp', source_validation: 'relaxed', sources: [], signalled_from: null },
+  telephone_event: true,
+}
+
 /** The SIP stack of a leg that is called. */
 const CALLED: LegServices['sip'] = {
   invite: () => {
@@ -62,13 +69,14 @@ async function stage() {
   /** The answers that were given to the media worker. */
   const taken: string[] = []
   const waits = { answer: Promise.resolve() }
+  const events = new EventEmitter()
   const session = await sessionWith(async (method, { sdp = '' }) => {
     if (method === 'leg.remote_answer') {
       taken.push(sdp)
       await waits.answer
     }
     return AGREED
-  })
+  }, events)
   const dialog: Dialog = {
     id: 'd',
     call_id: 'c',
@@ -85,7 +93,7 @@ async function stage() {
     digit: (_leg, digit) => void log.push(`key ${digit}`),
     ...{ refer: nothing, notify: nothing, held: nothing, measured: nothing, message: nothing, media: nothing },
   }
-  return { log, byes, taken, waits, session, dialog, listener }
+  return { log, byes, taken, waits, session, dialog, listener, events }
 }
 
 async function outbound() {
@@ -389,4 +397,28 @@ t.test('a leg answers 500 to an offer while another exchange is open, until the 
   handle(after.made)
   await turn()
   t.same(after.answers, [200])
+})
+
+t.test('a browser that waits for the answer before it sends is not silent since our early SDP', async t => {
+  for (const [kind, silences] of [
+    ['webrtc', [20_000, 60_000]],
+    ['rtp', [90_000, 130_000]],
+  ] as const) {
+    const { session, listener, dialog, events } = await stage()
+    const clock = new ManualClock()
+    const invite = inviteOf(message({}, 'v=0 theirs'), { accept: async () => dialog })
+    const options = { id: 'a', session, log: pino({ level: 'silent' }), listener, invite }
+    const leg = new InboundLeg(legServices({ ...called, clock }), options)
+    await leg.openMedia(POLICY, kind)
+    await leg.early()
+    clock.advance(70_000)
+    await leg.answer()
+    t.equal(leg.silent_ms, 0)
+    clock.advance(20_000)
+    events.emit('leg.silent', { leg_id: 'a', for_ms: 90_000 })
+    const first = leg.silent_ms
+    clock.advance(40_000)
+    events.emit('leg.silent', { leg_id: 'a', for_ms: 130_000 })
+    t.same([first, leg.silent_ms], silences, kind)
+  }
 })

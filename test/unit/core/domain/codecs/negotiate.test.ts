@@ -426,6 +426,20 @@ t.test('our re-offer keeps rejected lines and the peer’s payload types', async
   t.equal(fewer.local.lines.length, 1, 'a line is gone (RFC 3264 §8 forbids it): the rest is answered')
 })
 
+t.test('our re-offer names each number once, although the peer gave a bound one to another encoding', async t => {
+  const formats = (continuity: Continuity) =>
+    makeOffer(own(), continuity, codecOrder(policy(), ['OPUS'], ALL)).local.lines[0]?.formats.join(' ')
+  const next = (text: string, before: Continuity) => formats(answered(text, own(), 'OPUS', before).continuity)
+  const keys_alone = answered(offerText('0 101', EVENTS)).continuity
+  const taken = offerText('101 0', ['rtpmap:101 opus/48000/2'])
+  t.equal(next(taken, keys_alone), '101 8 0 9 18 110 96', 'keys get a free number')
+  const first = answered(offerText('111 0 101', [...OPUS, ...EVENTS])).continuity
+  const swapped = ['rtpmap:101 opus/48000/2', 'rtpmap:111 telephone-event/8000', 'rtpmap:96 opus/48000/2']
+  t.equal(next(offerText('101 0 111 96', swapped), first), '101 8 0 9 18 110 111')
+  const twice = ['rtpmap:101 telephone-event/48000', 'rtpmap:101 telephone-event/8000']
+  t.equal(next(offerText('111 0 101', [...OPUS, ...twice]), NO_CONTINUITY), '111 8 0 9 18 101 96')
+})
+
 t.test('orders codecs by relay first, then by what we can decode, and offers no others', async t => {
   const rows: [policy: CodecName[], related: CodecName[], decodable: CodecName[], order: string][] = [
     [['PCMU', 'PCMA', 'G729'], ['G729'], ['PCMU', 'PCMA'], 'G729 PCMU PCMA'],
