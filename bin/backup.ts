@@ -21,6 +21,7 @@ import { machineOf } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { DATABASE_FILE, isDatabase, isEmptyDatabase, openState, type State } from '../core/state/index.ts'
 import { ownFiles } from '../core/state/nodes/machines.ts'
+import { isWritable } from './files.ts'
 import { theseSettings } from './installation.ts'
 import { platformProcess } from './pid-file.ts'
 import { DUMP_FILE, dump, fill, hasDump, removeDump } from './postgres-dump.ts'
@@ -158,15 +159,6 @@ function isMounted(folder: string): boolean {
   const point = realpathSync(folder).replaceAll(/[\s\\]/g, octal)
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n')
   return mounts.some(line => line.split(' ')[4] === point)
-}
-
-function isWritable(folder: string): boolean {
-  try {
-    accessSync(folder, constants.W_OK)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** What stays in the folder: former data, the archive's, and what ext4 keeps for repairs. */

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 import { sharedAddresses } from '../core/domain/machines/addresses.ts'
@@ -21,6 +21,7 @@ import { hindranceOfConfinement } from './confinement.ts'
 import { examineDrachtio, examineExports } from './doctor-drachtio.ts'
 import { productionWarnings } from './doctor-production.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
+import { isWritable } from './files.ts'
 import { fitted } from './fit.ts'
 import { type Installation, TOLD_SOURCES, thisInstallation } from './installation.ts'
 import { standing } from './least-privilege.ts'
@@ -226,16 +227,7 @@ function folder({ data_dir, source }: Installation): Finding {
   while (!existsSync(at) && at !== dirname(at)) at = dirname(at)
   const state = hasState(data_dir) ? '' : '; it has no database, the first start makes one'
   const what = `data folder ${data_dir} (${TOLD_SOURCES[source]}) is writable${state}`
-  return { what, ok: writable(at), mend: 'name another with --data or STROWGER_DATA' }
-}
-
-function writable(path: string): boolean {
-  try {
-    accessSync(path, constants.W_OK)
-    return true
-  } catch {
-    return false
-  }
+  return { what, ok: isWritable(at), mend: 'name another with --data or STROWGER_DATA' }
 }
 
 async function addresses(config: Settings): Promise<Finding> {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { accessSync, constants, readFileSync } from 'node:fs'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 
 /** What the system says of a file that a person named. Other errors of files are bugs. */
@@ -27,5 +27,15 @@ export function readText(file: string): string {
   } catch (error) {
     const why = whyOfFile(error)
     throw why === null ? error : new StartRefused(`${file} cannot be read: ${why}`)
+  }
+}
+
+/** Reports whether this user may write a file, or make one in a folder. */
+export function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
   }
 }
