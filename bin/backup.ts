@@ -21,12 +21,12 @@ import { machineOf } from '../core/runtime/machine.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { DATABASE_FILE, isDatabase, isEmptyDatabase, openState, type State } from '../core/state/index.ts'
 import { ownFiles } from '../core/state/nodes/machines.ts'
-import { isWritable } from './files.ts'
+import { isWritable, stamp } from './files.ts'
 import { theseSettings } from './installation.ts'
 import { platformProcess } from './pid-file.ts'
 import { DUMP_FILE, dump, fill, hasDump, removeDump } from './postgres-dump.ts'
 import { orSayWhy } from './say.ts'
-import { inStaging } from './staging.ts'
+import { inStaging, isStaging } from './staging.ts'
 import { withCopy } from './state.ts'
 import { give, progress, tell } from './terminal.ts'
 import { hasState, markPlace } from './where-state-is.ts'
@@ -146,7 +146,7 @@ export const restoreCommand = (): Command =>
  * @throws StartRefused when a part cannot be moved either
  */
 function asideOf(data_dir: string): string {
-  const name = `before-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+  const name = `before-${stamp()}`
   if (!isMounted(data_dir) && isWritable(dirname(data_dir))) return `${data_dir}.${name}`
   const fixed = movedNames(data_dir).find(one => isMounted(join(data_dir, one)))
   if (fixed !== undefined) throw new StartRefused(`${join(data_dir, fixed)} is mounted: unmount it first`)
@@ -161,14 +161,14 @@ function isMounted(folder: string): boolean {
   return mounts.some(line => line.split(' ')[4] === point)
 }
 
-/** What stays in the folder: former data, the archive's, and what ext4 keeps for repairs. */
-const STAYS = /^before-|^\.strowger-|^lost\+found$/
+/** What stays in the folder beside the archive's data: former data, and what ext4 keeps for repairs. */
+const STAYS = /^before-|^lost\+found$/
 
 /** The names in a folder that go aside. The database is first: what is left is no installation then. */
 function movedNames(data_dir: string): string[] {
   const later = (name: string) => Number(name !== DATABASE_FILE)
   return readdirSync(data_dir)
-    .filter(name => !STAYS.test(name))
+    .filter(name => !isStaging(name) && !STAYS.test(name))
     .sort((a, b) => later(a) - later(b))
 }
 

@@ -30,6 +30,9 @@ export function readText(file: string): string {
   }
 }
 
+/** The present moment, as a part of the names of what is kept aside. */
+export const stamp = (): string => new Date().toISOString().replaceAll(/[:.]/g, '-')
+
 /** Reports whether this user may write a file, or make one in a folder. */
 export function isWritable(path: string): boolean {
   try {

@@ -29,7 +29,7 @@ export class Preparation {
     this.#child = fork(builtModule('bin/prepare.js'), [], { env: { ...env } })
     this.sound = this.#hear(({ sound }) => sound)
     this.#lines = this.#hear(({ lines }) => lines)
-    // Node.js ends a process when nobody handles a rejection. Callers that await these promises still get it.
+    // An unhandled rejection would end the process. Callers that await these promises still get theirs.
     for (const one of [this.sound, this.#lines]) one.catch(() => undefined)
   }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 /** Folders for the time of a command. Their names have its pid. */
 const PREFIX = '.strowger-'
 const OURS = /^\.strowger-(\d+)-/
+export const isStaging = (name: string): boolean => OURS.test(name)
 
 /**
  * Runs work with a folder in `parent`, and removes it afterwards. Folders of commands that were killed meanwhile are

@@ -17,6 +17,7 @@ import type { Settings } from '../../core/runtime/config.ts'
 import { removeDurably, renameDurably, syncToDisk, writeDurably } from '../../core/runtime/durable-files.ts'
 import { StartRefused } from '../../core/runtime/start-refused.ts'
 import { DATABASE_FILE, keepDatabase, setBackDatabase } from '../../core/state/index.ts'
+import { stamp } from '../files.ts'
 import { readIfThere, runningSupervisor } from '../pid-file.ts'
 import { runningPlatform } from '../platform-file.ts'
 import { inStaging } from '../staging.ts'
@@ -96,7 +97,6 @@ export async function prepared(
 }
 
 const DATABASE_END = extname(DATABASE_FILE)
-const stamp = (): string => new Date().toISOString().replaceAll(/[:.]/g, '-')
 
 const versionOf = (folder: string): string =>
   (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { readonly version: string }).version

@@ -70,8 +70,10 @@ export const judged = <Known extends Brought, Start extends object>(
         : null,
     )
 
-/** Who has one share of the turns of long computations: a key, an operator, or all members of an organization. */
-const sharerOf = ({ kind, id, organization_id }: Caller): string => (kind === 'member' ? organization_id : id)
+/** Returns who shares turns of long computations. The members of an organization share them with each other. */
+const sharerOf = ({ kind, id, organization_id }: Caller): string =>
+  // Strangers are members of none.
+  (kind === 'member' && organization_id) || id
 
 /** A project that its organization's suspension disabled names that. */
 const causeOf = ({ suspended }: ProjectRow) =>

@@ -13,8 +13,8 @@ const REQUESTS = { at_once: 64, owner_at_once: 8, owner_jobs: 50, owner_bytes: 1
 const CACHE_BYTES = 32 * 1024 * 1024
 /** Voices of the compatible form, which no engine over HTTP has but the operator's own. */
 const OF_THE_FORM = /^(man|woman|alice|(polly|google)\..*)$/i
-/** The answers to a voice that the engine does not have. */
-const UNKNOWN = new Set([400, 404, 422])
+/** The statuses by which a provider refuses a voice or a model that it does not have. */
+export const UNKNOWN_NAME: ReadonlySet<number> = new Set([400, 404, 422])
 
 /** What is to be spoken, for an engine. */
 interface Words {
@@ -65,7 +65,7 @@ export function httpSpeech(
     const wanted = usual !== null && OF_THE_FORM.test(request.voice) ? usual : request.voice
     let warning: string | null = null
     let reply = await ask(request, wanted)
-    if (reply.ok && UNKNOWN.has(reply.status) && usual !== null && wanted !== usual) {
+    if (reply.ok && UNKNOWN_NAME.has(reply.status) && usual !== null && wanted !== usual) {
       warning = `the voice "${wanted}" is not one of the engine's, whose default speaks instead`
       reply = await ask(request, usual)
     }

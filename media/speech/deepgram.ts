@@ -189,7 +189,7 @@ class Conversation {
     const said = joined(this.#said, String(best?.transcript ?? '').trim(), Number(best?.confidence ?? 0))
     if (message.is_final) this.#said = said
     const over = message.speech_final === true
-    // Who waits for the end of what began must learn that it was noise.
+    // A Gather that was told of the beginning needs the end, also that of noise.
     if (said.pieces === 0 && !(over && this.#began)) return
     const cut = message.is_final === true && said.text.length >= MAX_UTTERANCE_CHARACTERS
     this.#tell(said, over || cut)

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { HttpClient } from '../../core/runtime/http/index.ts'
+import { UNKNOWN_NAME } from '../files/speech-http.ts'
 import { byUtterance, type Utterance } from './by-utterance.ts'
 import { askedModel, unknownModel } from './models.ts'
 import { parsed, type RecognitionSettings, type Recognizer, readResult } from './recognizer.ts'
@@ -14,8 +15,6 @@ interface Provider {
 
 const TIMEOUT_MS = 15_000
 const MODEL = 'whisper-1'
-/** The answers to a model that the server does not have. */
-const UNKNOWN = new Set([400, 404, 422])
 
 /**
  * Recognises speech by `POST {url}/audio/transcriptions`, as OpenAI documents it and as many servers have it: a form
@@ -49,7 +48,7 @@ export function openAiRecognizer({ url, api_key, model }: Provider, http: Pick<H
     const wanted = unknown.has(settings) ? usual : (asked.model ?? usual)
     let warning = asked.warning
     let reply = await ask(utterance, wanted)
-    if (reply.ok && UNKNOWN.has(reply.status) && wanted !== usual) {
+    if (reply.ok && UNKNOWN_NAME.has(reply.status) && wanted !== usual) {
       unknown.add(settings)
       warning = unknownModel(wanted)
       reply = await ask(utterance, usual)

@@ -27,7 +27,8 @@ export function planOf(
   const outgoing: Outgoing = {
     call_sid: sid,
     called_e164: decided.called?.e164 ?? asked.called_e164 ?? asked.called,
-    caller_e164: (destination.kind === 'world' ? decided.caller_e164 : null) ?? asked.caller,
+    // Admission of a delivery reads it by the country of the number's route, which is not the caller's.
+    caller_e164: destination.kind === 'world' ? (decided.caller_e164 ?? asked.caller) : asked.caller,
     restricted: asked.restricted,
     caller_name: asked.caller_name,
     max_forwards: asked.max_forwards - 1,

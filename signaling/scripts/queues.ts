@@ -101,7 +101,7 @@ export class Queues {
     this.#offer(queue, caller)
   }
 
-  /** Joins a caller to an agent who has no caller yet. Without such an agent, the caller waits. */
+  /** Joins a caller to a free agent, or leaves the caller in the queue when there is none. */
   #offer(queue: Queue, caller: Caller): void {
     const agent = queue.agents.find(waiting => waiting.caller === null)
     if (agent) this.#connect(queue, caller, agent)

@@ -52,9 +52,9 @@ export class ContactBindings {
     }
   }
 
-  // A browser that lost its WebSocket opens another and registers the same contact again. Its calls go on there: nobody
-  // can connect to a browser. Two users may choose the same contact; the owner that the registrar has verified tells
-  // them apart.
+  // A browser that lost its WebSocket opens another and registers the same contact again. We send its calls' requests
+  // there, because we cannot connect to a browser. Two users may choose the same contact, so the owner counts too, whom
+  // the registrar has verified.
   #replace(key: string, connection: StreamConnection): void {
     if ((connection.protocol !== 'ws' && connection.protocol !== 'wss') || connection.lent) return
     const before = this.#web.get(key)

@@ -119,7 +119,7 @@ const notice = (w: ControlPlane, wait_ms = 0, recipient = 'ops@example.com') =>
     ),
   )
 
-t.test('a clock that is set back an hour delays no message about an alert, and wakes nobody at night', async t => {
+t.test('after a clock is set back an hour, due messages about alerts leave, and those of quiet hours wait', async t => {
   const { w, clock } = await townOf(t)
   const sent: string[] = []
   let works = false

@@ -65,7 +65,7 @@ const LISTS: Readonly<Record<string, List>> = {
 }
 
 for (const [name, { path, key, id, remove }] of Object.entries(LISTS))
-  t.test(`pages of ${name} leave nobody out`, async t => {
+  t.test(`the pages of ${name} together have every row, also when rows are deleted between them`, async t => {
     const join = path.includes('?') ? '&' : '?'
     const page = async (uri: string) => {
       const { body } = await w.voice('GET', uri)

@@ -84,7 +84,7 @@ t.test('a participant whom the media worker refuses learns why', async t => {
   t.match(lost.at(-1), { type: 'conference_left', number: null })
 })
 
-t.test('only the coached participant hears the coach, and nobody does while that participant is away', async t => {
+t.test('the coached participant alone hears the coach, and without that participant nobody does', async t => {
   const rooms = new Rooms(aloneServices())
   const joins: object[] = []
   const [customer, agent, coach] = [script(1), script(2), script(3, null, joins)]
