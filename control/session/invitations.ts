@@ -1,6 +1,7 @@
+import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { hashPassword, hashSecret } from '../../core/runtime/secrets.ts'
-import { takeInvitation } from '../../core/state/people/invitations.ts'
+import { hasInvitation, takeInvitation } from '../../core/state/people/invitations.ts'
 import { findMemberByEmail, insertMember, type MemberRow } from '../../core/state/people/organizations.ts'
 import { refuse } from '../http/reply.ts'
 import { input, resource, Type } from '../http/schema.ts'
@@ -24,8 +25,13 @@ export const invitations = [
     }),
     replies: { 201: resource('AcceptedInvitation', { email: Type.String() }) },
     refusals: ['invitation_over', 'resource_exists'],
-    prepare: ({ body }) => hashPassword(body.password),
+    /** Null without the invitation: a stranger's guess costs no hash. */
+    async prepare({ body, services: { state, clock } }) {
+      const known = await hasInvitation(state.db, hashSecret(body.token), iso(clock.now()))
+      return known ? await hashPassword(body.password) : null
+    },
     async run({ db, body, prepared: password_hash, now }) {
+      if (password_hash === null) return refuse('invitation_over')
       const invitation = await takeInvitation(db, hashSecret(body.token), now)
       if (!invitation) return refuse('invitation_over')
       const { organization_id, email, role } = invitation

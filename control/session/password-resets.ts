@@ -1,7 +1,8 @@
+import { iso } from '../../core/runtime/clock.ts'
 import { hashPassword, hashSecret } from '../../core/runtime/secrets.ts'
 import { deleteOtherSessions } from '../../core/state/people/console-sessions.ts'
 import { updateMember } from '../../core/state/people/organizations.ts'
-import { takePasswordReset } from '../../core/state/people/password-resets.ts'
+import { hasPasswordReset, takePasswordReset } from '../../core/state/people/password-resets.ts'
 import { refuse } from '../http/reply.ts'
 import { input, resource, Type } from '../http/schema.ts'
 import { route } from './route.ts'
@@ -24,8 +25,13 @@ export const passwordResets = [
     }),
     replies: { 200: resource('AcceptedPasswordReset', { email: Type.String() }) },
     refusals: ['password_reset_over'],
-    prepare: ({ body }) => hashPassword(body.password),
+    /** Null without the link: a stranger's guess costs no hash. */
+    async prepare({ body, services: { state, clock } }) {
+      const known = await hasPasswordReset(state.db, hashSecret(body.token), iso(clock.now()))
+      return known ? await hashPassword(body.password) : null
+    },
     async run({ db, body, prepared: password_hash, now }) {
+      if (password_hash === null) return refuse('password_reset_over')
       const member = await takePasswordReset(db, hashSecret(body.token), now)
       if (!member) return refuse('password_reset_over')
       await updateMember(db, member.id, { password_hash })

@@ -26,6 +26,15 @@ export async function withdrawInvitations(trx: Trx, organization_id: string, ema
     .execute()
 }
 
+/** Whether there is an invitation with this token's hash that is not over. */
+export const hasInvitation = async (db: Db, token_hash: string, now: string): Promise<boolean> =>
+  (await db
+    .selectFrom('member_invitation')
+    .select('id')
+    .where('token_hash', '=', token_hash)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()) !== undefined
+
 /** Takes the invitation with this token's hash away and returns it; undefined when there is none, or it is over. */
 export const takeInvitation = (trx: Trx, token_hash: string, now: string): Promise<InvitationRow | undefined> =>
   trx

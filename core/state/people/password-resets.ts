@@ -13,6 +13,15 @@ export async function putPasswordReset(trx: Trx, row: PasswordResetRow): Promise
     .execute()
 }
 
+/** Whether there is a link with this token's hash that is not over. */
+export const hasPasswordReset = async (db: Db, token_hash: string, now: string): Promise<boolean> =>
+  (await db
+    .selectFrom('password_reset')
+    .select('member_id')
+    .where('token_hash', '=', token_hash)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()) !== undefined
+
 /** Takes the link with this token's hash away and returns its member; undefined when there is none, or it is over. */
 export async function takePasswordReset(trx: Trx, token_hash: string, now: string): Promise<MemberRow | undefined> {
   const row = await trx

@@ -1,3 +1,4 @@
+import { createHook } from 'node:async_hooks'
 import { OPERATOR_SCOPES } from '../../../../core/domain/access/scopes.ts'
 import { insertMember } from '../../../../core/state/people/organizations.ts'
 import { saveSecurity, securityOf } from '../../../../core/state/people/second-factors.ts'
@@ -77,6 +78,22 @@ t.test('a link to a new password works once, for a day, and a newer one ends it'
   clock.move(24 * 60 * 60 * 1000)
   t.equal((await accept(tokenOf(late.body.url))).status, 404, 'after a day')
   t.notMatch(JSON.stringify(await trailOf(w, carl.organization_id)), tokenOf(late.body.url))
+})
+
+t.test('a stranger who guesses a link or an invitation has no password hashed', async t => {
+  const gus = await person('Gus Seven')
+  const made = await ask('POST', '/password-resets', { member_id: gus.id, reason: 'forgotten' })
+  let hashes = 0
+  const hook = createHook({ init: (_id, type) => void (type === 'SCRYPTREQUEST' && hashes++) }).enable()
+  t.teardown(() => hook.disable())
+  const accept = (what: string, token: string) =>
+    w.ask('POST', `/console/api/${what}/accept`, { key: null, body: { token, password: 'a quite different password' } })
+  const guessed = 'x'.repeat(43)
+  t.match(await accept('password-resets', guessed), { status: 404, body: { code: 'password_reset_over' } })
+  t.match(await accept('invitations', guessed), { status: 404, body: { code: 'invitation_over' } })
+  t.equal(hashes, 0)
+  t.equal((await accept('password-resets', new URL(made.body.url).hash.slice(1))).status, 200)
+  t.equal(hashes, 1)
 })
 
 t.test('a lost second factor is taken away, and no other one', async t => {
