@@ -33,8 +33,8 @@ export interface DelivererOptions extends Omit<Services, 'objects'> {
 
 interface Limits {
   /**
-   * Concurrent deliveries in total, of which a project has a share, and to one scheme, host and port: a dead server
-   * cannot occupy every place of its project.
+   * Concurrent deliveries in total, of which a project has a share, and of a project to one scheme, host and port: a
+   * dead server cannot occupy every place of its project, and no project occupies the places at a rival's server.
    */
   readonly in_flight: number
   readonly in_flight_per_origin: number
@@ -62,6 +62,7 @@ export interface Deliverer {
 }
 
 interface UnderWay {
+  readonly project_id: string
   readonly origin: string
   /** The start of the URL up to the path, as the customer wrote it; empty when it has none. */
   readonly written: string
@@ -153,8 +154,10 @@ class Delivering implements Deliverer {
       if (rows.length === 0) return
       const surplus = rows.filter(row => this.#stopped || !this.#begin(row))
       const shut = this.#shut()
-      for (const { url, project_id } of surplus)
-        if (this.#isFull(originOf(url)) && !shut.includes(writtenOf(url))) passed_over.add(project_id)
+      const isShut = ({ url, project_id }: DueCallback): boolean =>
+        shut.some(one => one.project_id === project_id && one.origin === writtenOf(url))
+      for (const row of surplus)
+        if (this.#isFull(row.project_id, originOf(row.url)) && !isShut(row)) passed_over.add(row.project_id)
       await returnCallbacks(
         state.db,
         surplus.map(({ id }) => id),
@@ -163,12 +166,12 @@ class Delivering implements Deliverer {
     }
   }
 
-  /** Begins a delivery. False when its origin or its project has its share of places. */
+  /** Begins a delivery. False when its project has its share of places, or of those to the origin. */
   #begin(row: DueCallback): boolean {
     const { log } = this.#options
     const { id, url, project_id } = row
     const origin = originOf(url)
-    if (this.#isFull(origin) || !this.#places.take(project_id)) return false
+    if (this.#isFull(project_id, origin) || !this.#places.take(project_id)) return false
     const done = deliver(row, this.#options, this.#ending.signal)
       .catch(err => log.error({ err, call_sid: row.call_sid, outbox_id: id }, 'a callback could not be settled'))
       .finally(() => {
@@ -176,20 +179,22 @@ class Delivering implements Deliverer {
         this.#places.give(project_id)
         void this.#sleeper.wake()
       })
-    this.#under_way.set(id, { origin, written: writtenOf(url), done })
+    this.#under_way.set(id, { project_id, origin, written: writtenOf(url), done })
     return true
   }
 
-  #isFull(origin: string): boolean {
+  #isFull(project_id: string, origin: string): boolean {
     let count = 0
-    for (const one of this.#under_way.values()) if (one.origin === origin) count++
+    for (const one of this.#under_way.values()) if (one.project_id === project_id && one.origin === origin) count++
     return count >= this.#limits.in_flight_per_origin
   }
 
-  /** Returns the full origins, each as the deliveries under way have it written. */
-  #shut(): string[] {
-    const all = new Map([...this.#under_way.values()].map(({ written, origin }) => [written, origin]))
-    return [...all].flatMap(([written, origin]) => (written !== '' && this.#isFull(origin) ? [written] : []))
+  /** Returns the full origins of projects, each as the deliveries under way have it written. */
+  #shut(): { project_id: string; origin: string }[] {
+    const all = new Map([...this.#under_way.values()].map(one => [`${one.project_id} ${one.written}`, one]))
+    return [...all.values()].flatMap(({ project_id, origin, written }) =>
+      written !== '' && this.#isFull(project_id, origin) ? [{ project_id, origin: written }] : [],
+    )
   }
 
   async #prune(goesOn: () => boolean): Promise<void> {

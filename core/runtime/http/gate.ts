@@ -2,8 +2,9 @@ import { ProjectPlaces } from '../project-places.ts'
 import { HttpError } from './failure.ts'
 
 /**
- * Limits concurrent exchanges, in total and per origin: a slow origin delays only its own callers. Of the total a
- * project has a share, whether its exchanges run or wait.
+ * Limits concurrent exchanges, in total and of each project to an origin: a slow origin delays only its own callers,
+ * and nobody takes the places at an origin that others need. Of the total a project has a share, whether its exchanges
+ * run or wait.
  */
 export interface Gate {
   /**
@@ -26,11 +27,11 @@ export function createGate(max_total: number, max_per_origin: number): Gate {
   let total = 0
   let waiting = 0
 
-  const leave = (origin: string, lane: Lane): void => {
+  const leave = (name: string, lane: Lane): void => {
     const [next] = lane.queue
     if (next === undefined) lane.running--
     else next()
-    if (lane.running === 0) lanes.delete(origin)
+    if (lane.running === 0) lanes.delete(name)
   }
 
   const turn = (lane: Lane, signal: AbortSignal): Promise<void> =>
@@ -58,8 +59,9 @@ export function createGate(max_total: number, max_per_origin: number): Gate {
         total--
         if (project_id !== undefined) places.give(project_id)
       }
-      const lane = lanes.get(origin) ?? { running: 0, queue: new Set() }
-      lanes.set(origin, lane)
+      const name = `${project_id ?? ''} ${origin}`
+      const lane = lanes.get(name) ?? { running: 0, queue: new Set() }
+      lanes.set(name, lane)
       total++
       try {
         if (lane.running < max_per_origin) lane.running++
@@ -73,7 +75,7 @@ export function createGate(max_total: number, max_per_origin: number): Gate {
         if (left) return
         left = true
         end()
-        leave(origin, lane)
+        leave(name, lane)
       }
     },
     in_flight: () => total - waiting,

@@ -30,14 +30,20 @@ export interface DueCallback
   readonly lease_by: string
 }
 
+interface OriginOfProject {
+  readonly project_id: string
+  /** Scheme, user, host and port, as in URLs. */
+  readonly origin: string
+}
+
 interface Taking {
   /** Name of the taking process (core/runtime/machine.ts). */
   readonly by: string
   readonly now_ms: number
   readonly lease_ms: number
   readonly limit: number
-  /** Origins (scheme, user, host and port, as in URLs) that have reached their limit of concurrent deliveries. */
-  readonly but_not: readonly string[]
+  /** Those for which their project has reached its limit of concurrent deliveries. */
+  readonly but_not: readonly OriginOfProject[]
   /** Projects that have their share of the concurrent deliveries. */
   readonly but_not_of?: readonly string[]
   /** Rows that the taking process is delivering. It never retakes them, even if a clock jump expires their leases. */
@@ -56,9 +62,9 @@ const ANY_WAITING = statement((db, _: object) =>
   db.selectFrom('outbox').select('id').where('delivered', '=', sql.lit(0)).where('given_up', '=', sql.lit(0)).limit(1),
 )
 
-const notOf = (origin: string) =>
+const notOf = ({ project_id, origin }: OriginOfProject) =>
   sql`and not (
-    substr(o.url, 1, ${origin.length}) = ${origin} and substr(o.url, ${origin.length + 1}, 1) in ('', '/', '?', '#')
+    o.project_id = ${project_id} and substr(o.url, 1, ${origin.length}) = ${origin} and substr(o.url, ${origin.length + 1}, 1) in ('', '/', '?', '#')
   )`
 
 /** Leaves out the rows under way, and those of full origins and projects. */

@@ -200,6 +200,19 @@ t.test('a project whose servers are all silent leaves half of the places to the 
   t.equal(heard(), 8)
 })
 
+t.test('a project that names slow pages of a rival leaves the rival its places at that server', async t => {
+  const w = await controlPlane(t)
+  const rival = await rivalOf(w)
+  const server = await receiver(t, ({ path }) => (path === '/slow' ? null : 204))
+  for (let n = 0; n < 20; n++) await put(w, `${server.url}/slow#rt=15000`, 0, `CAslow${n}`)
+  for (let n = 0; n < 30; n++) await put(rival, `${server.url}/own`, 0, `CAown${n}`)
+  deliver(t, w, { limits: { in_flight: 16, in_flight_per_origin: 4 } })
+  const heard = (at: string) => server.requests.filter(({ path }) => path === at).length
+  await until('the rival has everything', () => heard('/own') === 30)
+  await until('the other has its share', () => heard('/slow') >= 4)
+  t.equal(heard('/slow'), 4)
+})
+
 t.test('after its last retry a callback is given up, and the next one of its call is sent', async t => {
   const clock = standingClock()
   const w = await controlPlane(t, { clock })

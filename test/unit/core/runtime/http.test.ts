@@ -715,6 +715,24 @@ t.test('a project whose server hangs leaves places for the requests of others', 
   t.equal(await ask('greedy', quick.url), '200 quick', 'its places are free again')
 })
 
+t.test('a project that names slow pages of a rival leaves the rival its places at that server', async t => {
+  const held: ServerResponse[] = []
+  const server = await serve(
+    t,
+    ({ url }, response) => void (url === '/slow' ? held.push(response) : response.end('own')),
+  )
+  const http = client(t, { max_in_flight: 12, max_in_flight_per_origin: 2 })
+  const ask = (project_id: string, path: string) => http.request({ url: server.url + path, project_id }).then(told)
+  const waiting = [1, 2, 3].map(() => ask('greedy', '/slow'))
+  await until('both places of the project are taken', () => held.length === 2)
+  t.equal(http.stats().waiting, 1, 'a place at a server is one of many, for one project')
+  t.equal(await ask('rival', '/own'), '200 own')
+  held[0]?.end('late')
+  await until('the next one has its turn', () => held.length === 3)
+  for (const response of held.slice(1)) response.end('late')
+  t.same(await Promise.all(waiting), ['200 late', '200 late', '200 late'])
+})
+
 t.test('a download replaces its file only when it is complete', async t => {
   const folder = await mkdtemp(join(tmpdir(), 'strowger-http-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
