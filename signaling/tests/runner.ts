@@ -1,5 +1,6 @@
 import { findingOf } from '../../core/domain/trunk-tests/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
+import { ProjectPlaces } from '../../core/runtime/project-places.ts'
 import { Sleeper } from '../../core/runtime/sleeper.ts'
 import {
   claimTestRuns,
@@ -14,13 +15,16 @@ import { validateCarrier, validateConfiguration } from './configuration.ts'
 import { TestReport } from './report.ts'
 
 const POLL_MS = 1000
-const AT_ONCE = 4
+const AT_ONCE = 8
 
-/** Claims waiting trunk tests and runs them in the background, concurrently with the node's calls. */
+/**
+ * Claims waiting tests of trunks and carriers, and runs them in the background, concurrently with the node's calls. A
+ * project whose targets are silent leaves places to the others.
+ */
 export class TestRunner {
   readonly #ctx: AdmissionContext
   readonly #unheard: () => void
-  readonly #running = new Set<Promise<void>>()
+  readonly #places = new ProjectPlaces(AT_ONCE)
   readonly #sleeper: Sleeper
 
   constructor(ctx: AdmissionContext) {
@@ -41,8 +45,9 @@ export class TestRunner {
   async #take(): Promise<void> {
     const { state, node_id, log, sip, media } = this.#ctx
     if (this.#ctx.draining() || !sip.connected || !media.connected) return
-    for (const run of await claimTestRuns(state, node_id, AT_ONCE - this.#running.size)) {
-      const work = this.#run(run)
+    for (const run of await claimTestRuns(state, node_id, this.#places)) {
+      this.#places.take(run.project_id)
+      void this.#run(run)
         .catch(async err => {
           log.error({ err, run_id: run.id, subject_id: run.subject_id }, 'a test failed unexpectedly')
           await this.#finish(
@@ -51,8 +56,7 @@ export class TestRunner {
             'The test could not be carried out: an error of the platform; its log says more.',
           )
         })
-        .finally(() => this.#running.delete(work))
-      this.#running.add(work)
+        .finally(() => this.#places.give(run.project_id))
     }
   }
 

@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/ids.ts'
+import type { ProjectPlaces } from '../../runtime/project-places.ts'
 import type { Db, TrunkTestCheckTable, TrunkTestRunTable, Trx } from '../db.ts'
 import type { State } from '../index.ts'
 
@@ -122,20 +123,26 @@ export async function testHindrance(
   return Number(asked) >= TESTS_A_DAY ? 'used_up' : null
 }
 
-/** Claims runs that no node has taken, in order of their start. */
-export async function claimTestRuns(state: State, node_id: string, limit: number): Promise<TestRunRow[]> {
+/** Claims runs that no node has taken and that there are places for, in order of their start. */
+export async function claimTestRuns(
+  state: State,
+  node_id: string,
+  places: Pick<ProjectPlaces, 'free' | 'full' | 'fitting'>,
+): Promise<TestRunRow[]> {
+  const full = places.full()
   const waiting = (db: Db | Trx) =>
     db
       .selectFrom('trunk_test_run')
       .selectAll()
       .where('result', '=', 'running')
       .where('node_id', 'is', null)
+      .$if(full.length > 0, query => query.where('project_id', 'not in', full))
       .orderBy('started_at')
-      .limit(limit)
+      .limit(places.free)
       .execute()
-  if (limit <= 0 || (await waiting(state.db)).length === 0) return []
+  if (places.free === 0 || (await waiting(state.db)).length === 0) return []
   return state.transaction(async trx => {
-    const rows = await waiting(trx)
+    const rows = places.fitting(await waiting(trx))
     for (const { id } of rows) await trx.updateTable('trunk_test_run').set({ node_id }).where('id', '=', id).execute()
     return rows.map(row => ({ ...row, node_id }))
   })

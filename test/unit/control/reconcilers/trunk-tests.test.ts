@@ -1,6 +1,12 @@
 import { overdueTrunkTests } from '../../../../control/reconcilers/trunk-tests.ts'
 import { iso, systemClock } from '../../../../core/runtime/clock.ts'
-import { claimTestRuns, finishTestRun, TESTS_A_DAY } from '../../../../core/state/configuration/trunk-tests.ts'
+import { ProjectPlaces } from '../../../../core/runtime/project-places.ts'
+import {
+  claimTestRuns,
+  finishTestRun,
+  insertTestRun,
+  TESTS_A_DAY,
+} from '../../../../core/state/configuration/trunk-tests.ts'
 import { controlPlane, freshKey } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
 
@@ -28,7 +34,7 @@ t.test('each enabled trunk is tested automatically once a day, and its history i
     await overdueTrunkTests.run(w)
   }
   const finishAll = async (): Promise<void> => {
-    for (const run of await claimTestRuns(w.state, 'node_1', 10)) {
+    for (const run of await claimTestRuns(w.state, 'node_1', new ProjectPlaces(10))) {
       const outcome = { result: 'passed' as const, finding: 'All is well.', finished_at: iso(now_ms) }
       await w.state.transaction(trx => finishTestRun(trx, run.id, outcome))
     }
@@ -74,7 +80,7 @@ t.test('a trunk runs one test at a time, and at most 20 a day', async t => {
   for (let at = 0; at < TESTS_A_DAY; at += 1) {
     t.equal((await begin()).status, 201)
     t.equal((await begin()).body.code, 'state_conflict', 'a second test is refused while one runs')
-    for (const run of await claimTestRuns(w.state, 'node_1', 10)) {
+    for (const run of await claimTestRuns(w.state, 'node_1', new ProjectPlaces(10))) {
       const outcome = { result: 'passed' as const, finding: 'All is well.', finished_at: iso(now_ms) }
       await w.state.transaction(trx => finishTestRun(trx, run.id, outcome))
     }
@@ -82,4 +88,39 @@ t.test('a trunk runs one test at a time, and at most 20 a day', async t => {
   t.match(await begin(), { status: 429, body: { code: 'rate_limited', detail: /20 tests of a trunk in 24 h/ } })
   now_ms += DAY_MS
   t.equal((await begin()).status, 201, 'a day later tests are allowed again')
+})
+
+t.test('a project that tests all its trunks leaves places to the tests of others', async t => {
+  const w = await controlPlane(t)
+  const now_ms = w.clock.now()
+  const begin = (project_id: string, subject_id: string, begun_ms: number) =>
+    w.state.transaction(trx =>
+      insertTestRun(
+        trx,
+        {
+          ...{
+            project_id,
+            subject_type: 'trunk',
+            subject_id,
+            requested_kind: 'rtp_reachability',
+            requested_revision: 1,
+          },
+          ...{ destination: null, run_by: 'key', scheduled: 0 },
+        },
+        iso(begun_ms),
+      ),
+    )
+  for (let n = 0; n < 20; n++) await begin('prj_many', `trk_${n}`, now_ms + n)
+  await begin('prj_rival', 'trk_rival', now_ms + 100)
+  const places = new ProjectPlaces(8)
+  const claimed = async () => {
+    const runs = await claimTestRuns(w.state, 'node_1', places)
+    for (const { project_id } of runs) places.take(project_id)
+    return runs.map(({ subject_id }) => subject_id)
+  }
+  t.same(await claimed(), ['trk_0', 'trk_1', 'trk_2', 'trk_3'])
+  t.same(await claimed(), ['trk_rival'], 'although it began last')
+  t.same(await claimed(), [])
+  places.give('prj_many')
+  t.same(await claimed(), ['trk_4'])
 })
