@@ -325,11 +325,11 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     return {}
   }),
 
-  'recording.transcribe'({ recording_id, file, language }, { sessions, transcriber, emit }) {
+  'recording.transcribe'({ recording_id, file, language, owner }, { sessions, transcriber, emit }) {
     const outside = sessions.recorder.outside(file)
     if (outside !== null) return refuse('file_refused', outside)
     if (!transcriber) return refuse('recognizer_unavailable', 'no transcription engine is configured')
-    void transcriber(sessions.recorder.path(file), language).then(result =>
+    void transcriber(sessions.recorder.path(file), language, owner).then(result =>
       emit({ event: 'transcription.ended', recording_id, ...result }),
     )
     return {}

@@ -34,8 +34,8 @@ export type SpeechAsked = (words: Words) => {
 
 /**
  * Synthesizes speech by an HTTP engine, which may answer in any format that Play supports. Results are cached by
- * content. Concurrent requests for the same text share one fetch. `usual` is the voice that speaks in place of one that
- * the engine does not have; null: the engine chooses itself.
+ * content. Concurrent requests of a project for the same text share one fetch. `usual` is the voice that speaks in place
+ * of one that the engine does not have; null: the engine chooses itself.
  */
 export function httpSpeech(
   asked: SpeechAsked,
@@ -87,13 +87,15 @@ export function httpSpeech(
         .digest('hex')
       const cached = cache.get(key)
       if (cached) return Promise.resolve(cached)
-      const shared = running.get(key)
+      // Nobody waits for the turn of another project.
+      const own = `${request.owner} ${key}`
+      const shared = running.get(own)
       if (shared) return shared
       const queued = requests.run(request.owner, request.text.length, () => fetchSpeech(request, key))
       const detail = 'too many texts of the project wait to be spoken'
       if (!queued) return Promise.resolve({ refused: 'speech_failed', detail })
-      const work = queued.finally(() => running.delete(key))
-      running.set(key, work)
+      const work = queued.finally(() => running.delete(own))
+      running.set(own, work)
       return work
     },
   }

@@ -58,12 +58,14 @@ export function createSpeech(audio: Pick<AudioThreads, 'decode'>, program = 'esp
         .digest('hex')
       const cached = cache.get(key)
       if (cached) return Promise.resolve({ pcm: cached })
-      const shared = running.get(key)
+      // Nobody waits for the turn of another project.
+      const own = `${request.owner} ${key}`
+      const shared = running.get(own)
       if (shared) return shared
       const queued = processes.run(request.owner, request.text.length, () => synthesize(request, key))
       if (!queued) return Promise.resolve(failed('too many texts of the project wait to be spoken'))
-      const work = queued.finally(() => running.delete(key))
-      running.set(key, work)
+      const work = queued.finally(() => running.delete(own))
+      running.set(own, work)
       return work
     },
   }

@@ -78,12 +78,14 @@ export function createUrlAudio(
       // Signaling reads our own recordings from the store, after it has checked whose they are.
       if (base_url !== null && mediaAddress(url, base_url) !== null)
         return Promise.resolve({ refused: 'fetch_failed', detail: 'a recording is not requested over HTTP' })
-      const shared = running.get(url)
+      // Nobody waits for the turn of another project.
+      const key = `${owner} ${url}`
+      const shared = running.get(key)
       if (shared) return shared
       const fetched = downloads.run(owner, MAX_SOUND_BYTES, () => fetch(url, owner))
       if (!fetched) return Promise.resolve({ refused: 'fetch_failed', detail: 'the project fetches too much audio' })
-      const work = fetched.finally(() => running.delete(url))
-      running.set(url, work)
+      const work = fetched.finally(() => running.delete(key))
+      running.set(key, work)
       return work
     },
   }

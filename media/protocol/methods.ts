@@ -414,13 +414,14 @@ export const MEDIA_METHODS = {
     ['leg_unknown', 'leg_not_ready', 'recognition_exists', 'recognizer_unavailable', 'transcode_unavailable'],
   ),
   'recognize.stop': method(Type.Object({ leg_id: Id, recognize_id: Id }, closed), Empty, ['leg_unknown']),
-  /** Transcribes a finished file. Exactly one `transcription.ended` follows. */
+  /** Transcribes a finished file of the project `owner`. Exactly one `transcription.ended` follows. */
   'recording.transcribe': method(
     Type.Object(
       {
         recording_id: Id,
         file: Type.String({ minLength: 1, maxLength: 4096, pattern: '^/.*\\.wav$' }),
         language: Type.String({ maxLength: 35 }),
+        owner: Id,
       },
       closed,
     ),

@@ -25,7 +25,7 @@ export function openAiRecognizer({ url, api_key, model }: Provider, http: Pick<H
   /** The sessions whose model the server does not have. */
   const unknown = new WeakSet<RecognitionSettings>()
   const ask = ({ samples, settings, stop }: Utterance, wanted: string) => {
-    const { language, hints } = settings
+    const { language, hints, account_sid } = settings
     const fields = {
       model: wanted,
       language: language.split('-')[0] ?? 'en',
@@ -40,6 +40,7 @@ export function openAiRecognizer({ url, api_key, model }: Provider, http: Pick<H
       body: form.body,
       total_timeout_ms: TIMEOUT_MS,
       signal: stop,
+      project_id: account_sid,
     })
   }
   return byUtterance(async utterance => {

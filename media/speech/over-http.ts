@@ -12,7 +12,7 @@ const TIMEOUT_MS = 15_000
 export function httpRecognizer(engine: string, http: Pick<HttpClient, 'request'>): Recognizer {
   return byUtterance(async ({ samples, track, settings, stop }: Utterance) => {
     const url = new URL(engine)
-    const { language, hints, model, enhanced, profanity_filter, punctuation, call_sid } = settings
+    const { language, hints, model, enhanced, profanity_filter, punctuation, call_sid, account_sid } = settings
     const options = { language, enhanced, profanity_filter, punctuation, track, call_sid }
     for (const [name, value] of Object.entries(options)) url.searchParams.set(name, String(value))
     if (hints.length > 0) url.searchParams.set('hints', hints.join(','))
@@ -24,6 +24,7 @@ export function httpRecognizer(engine: string, http: Pick<HttpClient, 'request'>
       body: wavFile(samples),
       total_timeout_ms: TIMEOUT_MS,
       signal: stop,
+      project_id: account_sid,
     })
     if (!reply.ok) return { fault: reply.detail }
     const result = reply.status >= 200 && reply.status < 300 ? readResult(parsed(reply.body.toString()), track) : null

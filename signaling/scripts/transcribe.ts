@@ -48,6 +48,11 @@ export function transcribe(
     if (event.event === 'transcription.ended') done(event.text, event.fault)
   })
   hub
-    .request('recording.transcribe', { recording_id: recording.sid, file, language: 'en-US' })
+    .request('recording.transcribe', {
+      recording_id: recording.sid,
+      file,
+      language: 'en-US',
+      owner: call.project_id,
+    })
     .catch(error => done(null, error instanceof MediaRefusal ? error.detail : String(error)))
 }

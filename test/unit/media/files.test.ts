@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createHttpClient } from '../../../core/runtime/http/index.ts'
+import { createHttpClient, type HttpClient } from '../../../core/runtime/http/index.ts'
 import { createAudioThreads } from '../../../media/files/audio-threads.ts'
 import { decodeAudio } from '../../../media/files/decode.ts'
 import { FairQueue } from '../../../media/files/fair-queue.ts'
@@ -14,6 +14,7 @@ import { compressUlaw, expandAlaw, expandUlaw, fromUlaw, toUlaw } from '../../..
 import { inspectRecording, repairRecordings } from '../../../media/files/repair.ts'
 import { ringbackPieces } from '../../../media/files/ringback.ts'
 import { createSpeech, voiceName } from '../../../media/files/speech.ts'
+import { httpSpeech } from '../../../media/files/speech-http.ts'
 import { createUrlAudio } from '../../../media/files/url-audio.ts'
 import { levelDbm0, strongestHz, tone, toneLevelDbm0, wavBytes } from '../../support/audio.ts'
 import t from '../../support/harness/index.ts'
@@ -346,6 +347,29 @@ t.test('a busy project delays another by at most one job and cannot exceed its s
     await new Promise(setImmediate)
   }
   t.strictSame(order, ['a', 'a', 'a', 'b', 'a', 'b', 'a'])
+})
+
+t.test('a project whose downloads and texts hang delays nobody who wants the same sound or text', async t => {
+  const body = wavBytes(8000, tone(600, 100))
+  const http = {
+    request: (asked: { readonly url: string; readonly body?: string }) =>
+      `${asked.url}${asked.body}`.includes('hang')
+        ? new Promise(() => undefined)
+        : Promise.resolve({ ok: true, status: 200, headers: { 'content-type': 'audio/wav' }, body }),
+  } as unknown as HttpClient
+  const urls = createUrlAudio(http, audio, { now: () => 0, base_url: null })
+  for (let n = 0; n < 8; n++) void urls.get(`https://hang.test/${n}`, 'prj_greedy')
+  const queued = urls.get('https://rival.test/hello.wav', 'prj_greedy')
+  const own = urls.get('https://rival.test/hello.wav', 'prj_rival')
+  t.not(own, queued, 'it has a turn of its own')
+  t.match(await own, { pcm: { rate_hz: 8000 } })
+  const speech = httpSpeech(({ plain }) => ({ url: 'https://voice.test/', body: { plain } }), http, audio)
+  const speaks = (text: string, by: string) => speech.speak({ text, voice: 'man', language: 'en-US', owner: by })
+  for (let n = 0; n < 8; n++) void speaks(`hang ${n}`, 'prj_greedy')
+  const waiting = speaks('Hello', 'prj_greedy')
+  const spoken = speaks('Hello', 'prj_rival')
+  t.not(spoken, waiting, 'so does it')
+  t.match(await spoken, { pcm: { rate_hz: 8000 } })
 })
 
 t.test('speech is synthesised once for the same text, and a failing synthesiser is reported', async t => {

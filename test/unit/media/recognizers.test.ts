@@ -16,7 +16,7 @@ import { socketServer } from '../../support/recognizer.ts'
 import { echoAgent, say, sayAndHear } from '../../support/relay-app.ts'
 import { HAS_POCKETSPHINX, person, SETTINGS } from '../../support/spoken.ts'
 import { until } from '../../support/wait.ts'
-import { webServer } from '../../support/web.ts'
+import { type Page, webServer } from '../../support/web.ts'
 
 const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test' })
 t.teardown(() => http.close())
@@ -47,11 +47,15 @@ const RELAY: Omit<MethodParams<'relay.start'>, 'leg_id' | 'url'> = {
 }
 
 /** Opens a recognition and keeps what it reports. */
-function listening(settings: Parameters<typeof createRecognizer>[0], over: Partial<RecognitionSettings> = {}) {
+function listening(
+  settings: Parameters<typeof createRecognizer>[0],
+  over: Partial<RecognitionSettings> = {},
+  by: Parameters<typeof createRecognizer>[1] = ways,
+) {
   const heard: { text: string; final: boolean; confidence: number }[] = []
   const ends: (string | null)[] = []
   const warnings: string[] = []
-  const session = createRecognizer(settings, ways)?.open(
+  const session = createRecognizer(settings, by)?.open(
     { ...SETTINGS, ...over },
     {
       started: () => undefined,
@@ -187,6 +191,32 @@ t.test('an OpenAI-compatible recognizer that lacks the model of the document ser
   t.same(await heard('telephony', 2), { asked: ['telephony', 'whisper-1', 'whisper-1'], warned: true })
   t.same(await heard('deepgram_nova-2', 1), { asked: ['whisper-1'], warned: true })
   t.same(await heard('phone_call', 1), { asked: ['whisper-1'], warned: false })
+})
+
+t.test('a project whose utterances hang at the recognizer leaves places to those of others', async t => {
+  const page: Page = ({ body, url }) =>
+    `${url}${body.toString('latin1')}`.includes('hang')
+      ? new Promise(() => undefined)
+      : { type: 'application/json', body: '{"text":"tea","transcript":"tea"}' }
+  const web = await webServer(t, { '/hear': page, '/v1/audio/transcriptions': page })
+  const openai = { engine: 'openai', url: `${web.url}/v1`, api_key: 'sk-1', model: null } as const
+  for (const settings of [openai, { engine: 'url', url: `${web.url}/hear` } as const]) {
+    const few = createHttpClient({ allow_private: ['loopback'], user_agent: 'test', max_in_flight: 4 })
+    t.teardown(() => few.close())
+    const before = web.requests.length
+    const speaks = (account_sid: string, hint: string) => {
+      const line = listening(settings, { account_sid, hints: [hint] }, { ...ways, http: few })
+      line.say(tone(300, 500))
+      line.say(quiet(800))
+      return line
+    }
+    const lines = [1, 2, 3, 4].map(() => speaks('AC1', 'hang'))
+    await until('two are refused', () => lines.filter(({ ends }) => ends.length === 1).length === 2)
+    await until('two are at the recognizer', () => web.requests.length === before + 2)
+    const rival = speaks('AC2', 'tea')
+    await until('the other project is heard', () => rival.heard.length === 1)
+    for (const { session } of [...lines, rival]) session.stop()
+  }
 })
 
 t.test('a recognition that finishes hears the utterance that goes on', async t => {
