@@ -9,7 +9,8 @@ import type { Snapshot, Target } from './snapshot.ts'
 
 /** A target's last response, and its count of consecutive misses. */
 interface Evidence {
-  readonly trunk_enabled: boolean
+  /** Null for a carrier's. */
+  readonly project_id: string | null
   readonly key: string
   timer: Timer
   misses: number
@@ -21,22 +22,39 @@ interface Evidence {
 
 type TargetState = 'unknown' | 'healthy' | 'degraded'
 
+interface Wanted extends Pick<Evidence, 'project_id'> {
+  readonly target: Target
+  readonly carrier_id: string | null
+}
+
 /** The settings that decide how OPTIONS reaches a target. */
 const keyOf = ({ uri, transport, tls }: Target): string => JSON.stringify([uri, transport, tls])
 
 const PERIOD_MS = 30_000
+const FIRST_MS = 2000
+/** OPTIONS that one node sends for a project. One with more targets has each of them asked less often (decision 1082). */
+const MOST_A_SECOND = 50
 const MISSES_UNTIL_DEGRADED = 2
+
+/** A target of a project with so many is asked first within `first_ms`, and then about every `period_ms`. */
+export function probeTimes(targets: number): { readonly first_ms: number; readonly period_ms: number } {
+  const round_ms = (targets * 1000) / MOST_A_SECOND
+  return { first_ms: Math.max(FIRST_MS, round_ms), period_ms: Math.max(PERIOD_MS, round_ms) }
+}
 
 /** One missed OPTIONS changes nothing, the second degrades (design section 4); any answer makes a target healthy. */
 const stateAfter = (known: TargetState, misses: number): TargetState =>
   misses === 0 ? 'healthy' : misses >= MISSES_UNTIL_DEGRADED ? 'degraded' : known
 
 /**
- * Sends OPTIONS keep-alives to every enabled target, every 30 s with jitter (design section 4). A degraded target is
- * tried last, never left out. The sandbox carrier is not asked: that would wake its process (bin/doorbell.ts).
+ * Sends OPTIONS keep-alives to every enabled target, every 30 s with jitter (design section 4), or less often when its
+ * project has very many. A degraded target is tried last, never left out. The sandbox carrier is not asked: that would
+ * wake its process (bin/doorbell.ts).
  */
 export class TargetHealth {
   readonly #targets = new Map<string, Evidence>()
+  /** How many targets of each project are asked. */
+  #counts: ReadonlyMap<string, number> = new Map()
   readonly #options: {
     readonly sip: SipStack
     readonly state: State
@@ -80,36 +98,41 @@ export class TargetHealth {
   }
 
   /**
-   * Starts with new or changed targets after a random delay of up to 2 s, and stops with removed ones and those of
-   * suspended projects.
+   * Starts with new or changed targets after a random delay, of up to 2 s for most projects, and stops with removed ones
+   * and those of suspended projects.
    */
   apply(snapshot: Snapshot): void {
-    const wanted = new Map<string, { target: Target; trunk_enabled: boolean; carrier_id: string | null }>()
+    const wanted = new Map<string, Wanted>()
+    const counts = new Map<string, number>()
     for (const trunk of snapshot.trunks.values()) {
-      if (!trunk.enabled || !snapshot.projects.get(trunk.project_id)?.active) continue
-      for (const target of trunk.targets)
-        if (target.enabled) wanted.set(target.id, { target, trunk_enabled: true, carrier_id: null })
+      const { project_id } = trunk
+      if (!trunk.enabled || !snapshot.projects.get(project_id)?.active) continue
+      const enabled = trunk.targets.filter(target => target.enabled)
+      counts.set(project_id, (counts.get(project_id) ?? 0) + enabled.length)
+      for (const target of enabled) wanted.set(target.id, { target, project_id, carrier_id: null })
     }
+    this.#counts = counts
     for (const carrier of snapshot.carriers.values())
       for (const target of carrier.targets)
         if (target.enabled && carrier.enabled && !carrier.sandbox)
-          wanted.set(target.id, { target, trunk_enabled: true, carrier_id: carrier.id })
+          wanted.set(target.id, { target, project_id: null, carrier_id: carrier.id })
     for (const [id, evidence] of this.#targets) {
       const known = wanted.get(id)
       if (known && keyOf(known.target) === evidence.key) continue
       evidence.timer.cancel()
       this.#targets.delete(id)
     }
-    for (const [id, { target, trunk_enabled, carrier_id }] of wanted) {
+    for (const [id, { target, project_id, carrier_id }] of wanted) {
       if (this.#targets.has(id) || this.#stopped) continue
+      const delay_ms = this.#options.random() * this.#times(project_id).first_ms
       const evidence: Evidence = {
-        trunk_enabled,
+        project_id,
         key: keyOf(target),
         misses: 0,
         state: 'unknown',
         code: null,
         address: null,
-        timer: this.#options.clock.after(this.#options.random() * 2000, () => void this.#ask(id, target, carrier_id)),
+        timer: this.#options.clock.after(delay_ms, () => void this.#ask(id, target, carrier_id)),
       }
       this.#targets.set(id, evidence)
     }
@@ -159,7 +182,12 @@ export class TargetHealth {
     }
     const evidence = this.#targets.get(id)
     if (evidence !== before || this.#stopped) return
-    evidence.timer = clock.after(PERIOD_MS * (0.85 + random() * 0.3), () => void this.#ask(id, target, carrier_id))
+    const { period_ms } = this.#times(evidence.project_id)
+    evidence.timer = clock.after(period_ms * (0.85 + random() * 0.3), () => void this.#ask(id, target, carrier_id))
+  }
+
+  #times(project_id: string | null): ReturnType<typeof probeTimes> {
+    return probeTimes((project_id !== null && this.#counts.get(project_id)) || 1)
   }
 }
 

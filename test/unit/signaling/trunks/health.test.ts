@@ -4,7 +4,7 @@ import { createLog } from '../../../../core/runtime/log.ts'
 import { evidenceOf } from '../../../../core/state/configuration/target-evidence.ts'
 import { openState } from '../../../../core/state/index.ts'
 import type { SipResponse, SipStack } from '../../../../signaling/drachtio/types.ts'
-import { TargetHealth } from '../../../../signaling/trunks/health.ts'
+import { probeTimes, TargetHealth } from '../../../../signaling/trunks/health.ts'
 import { EMPTY_SNAPSHOT, type TrunkConfig } from '../../../../signaling/trunks/snapshot.ts'
 import t from '../../../support/harness/index.ts'
 import { until } from '../../../support/wait.ts'
@@ -135,5 +135,47 @@ t.test('a trunk of a suspended project has no target that is asked, until the pr
   apply(true)
   runDue()
   await until('it is asked again', () => asked.length === 2)
+  await health.stop()
+})
+
+t.test('one project gets no more than 50 OPTIONS a second from a node, and its targets delay no others', async t => {
+  for (const targets of [1, 100, 1500, 1501, 50_000]) {
+    const { first_ms, period_ms } = probeTimes(targets)
+    t.ok((targets * 1000) / first_ms <= 50 && (targets * 1000) / period_ms <= 50, `${targets} targets`)
+  }
+  t.same(probeTimes(1500), { first_ms: 30_000, period_ms: 30_000 }, 'up to 1,500 are asked every 30 s')
+  const state = await openState({ data_dir: t.testdir(), local: true })
+  t.teardown(() => state.close())
+  const timers: { readonly ms: number; readonly run: () => void }[] = []
+  const after = (ms: number, run: () => void) => {
+    timers.push({ ms, run })
+    return { cancel: () => undefined }
+  }
+  const request = async () => ({ status: 200, source: { address: '192.0.2.7', port: 5060 } })
+  const health = new TargetHealth({
+    sip: { connected: true, request } as unknown as SipStack,
+    state,
+    clock: { ...systemClock, after },
+    log: createLog('signaling', { log_level: 'fatal' }),
+    node_id: 'n1',
+    random: () => 0.5,
+    peer_addresses: { find: async () => ({ kind: 'found', addresses: [{ proxy: 'sip:192.0.2.7' }] }) as never },
+    unseal: sealed => sealed,
+  })
+  const trunk = (id: string, project_id: string, targets: number): [string, TrunkConfig] => {
+    const made = TRUNK.targets.flatMap(target => Array.from({ length: targets }, (_, n) => ({ ...target, id: id + n })))
+    return [id, { ...TRUNK, id, project_id, targets: made }]
+  }
+  health.apply({
+    ...EMPTY_SNAPSHOT,
+    trunks: new Map([trunk('many', 'prj_1', 2000), trunk('more', 'prj_1', 1000), trunk('one', 'prj_2', 1)]),
+    projects: new Map(['prj_1', 'prj_2'].map(id => [id, { id, active: true, sandbox: false }])),
+  })
+  const begun = timers.splice(0)
+  t.same([begun.length, begun[0]?.ms, begun.at(-1)?.ms], [3001, 30_000, 1000])
+  begun[0]?.run()
+  begun.at(-1)?.run()
+  await until('both are to be asked again', () => timers.length === 2)
+  t.same(timers.map(({ ms }) => ms).sort(), [30_000, 60_000])
   await health.stop()
 })
