@@ -12,6 +12,7 @@ import { type AcmeService, acmeCertificate } from './acme-certificate.ts'
 import { auditEvents } from './audit-events.ts'
 import { callExports } from './call-exports.ts'
 import { convergence } from './convergence.ts'
+import { deliverySurplus } from './delivery-surplus.ts'
 import { deliveryTimes } from './delivery-times.ts'
 import { expiredRows } from './expired-rows.ts'
 import { oldLeases, orphanedLeases } from './leases.ts'
@@ -38,6 +39,7 @@ const RECONCILERS: readonly Reconciler[] = [
   convergence,
   quarantines,
   oldDeliveries,
+  deliverySurplus,
   deliveryTimes,
   orphanedLeases,
   oldLeases,
