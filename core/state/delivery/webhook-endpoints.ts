@@ -93,6 +93,14 @@ export const findDelivery = (db: Db, endpoint_id: string, id: string): Promise<W
     .executeTakeFirst()
 
 /**
+ * The first waiting delivery of each endpoint. The literal state and the expression keep to the index of waiting rows:
+ * by the endpoint's index, each row that waits would read all that the endpoint was ever sent.
+ */
+const FIRST_OF_ENDPOINTS = sql<number>`(
+  select min(position) from webhook_delivery where state = 'pending' group by endpoint_id || ''
+)`
+
+/**
  * Returns the next due delivery of each endpoint, so that a hanging endpoint delays no other. Those of the projects
  * `but_not_of` are left out.
  */
@@ -103,23 +111,13 @@ const dueDeliveries = (
   but_not_of: readonly string[],
 ): Promise<WebhookDeliveryRow[]> =>
   db
-    .selectFrom('webhook_delivery as first')
+    .selectFrom('webhook_delivery')
     .selectAll()
     .where('state', '=', 'pending')
     .where('next_attempt_at', '<=', now)
     .$if(but_not_of.length > 0, query => query.where('project_id', 'not in', [...but_not_of]))
     .where(eb => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<', now)]))
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('webhook_delivery as earlier')
-            .select('earlier.id')
-            .whereRef('earlier.endpoint_id', '=', 'first.endpoint_id')
-            .where('earlier.state', '=', 'pending')
-            .whereRef('earlier.position', '<', 'first.position'),
-        ),
-      ),
-    )
+    .where('position', 'in', FIRST_OF_ENDPOINTS)
     .orderBy('next_attempt_at')
     .limit(limit)
     .execute()
