@@ -34,8 +34,8 @@ export type SpeechAsked = (words: Words) => {
 
 /**
  * Synthesizes speech by an HTTP engine, which may answer in any format that Play supports. Results are cached by
- * content. Concurrent requests of a project for the same text share one fetch. `usual` is the voice that speaks in place
- * of one that the engine does not have; null: the engine chooses itself.
+ * content. Concurrent requests of a project for the same text share one fetch. `usual` is the voice that speaks in
+ * place of one that the engine does not have; null: the engine chooses itself.
  */
 export function httpSpeech(
   asked: SpeechAsked,

@@ -32,7 +32,7 @@ const keyOf = ({ uri, transport, tls }: Target): string => JSON.stringify([uri, 
 
 const PERIOD_MS = 30_000
 const FIRST_MS = 2000
-/** OPTIONS that one node sends for a project. One with more targets has each of them asked less often (decision 1082). */
+/** OPTIONS that one node sends for a project. With more targets, each is asked less often (decision 1082). */
 const MOST_A_SECOND = 50
 const MISSES_UNTIL_DEGRADED = 2
 
@@ -98,8 +98,8 @@ export class TargetHealth {
   }
 
   /**
-   * Starts with new or changed targets after a random delay, of up to 2 s for most projects, and stops with removed ones
-   * and those of suspended projects.
+   * Starts with new or changed targets after a random delay, of up to 2 s for most projects, and stops with removed
+   * ones and those of suspended projects.
    */
   apply(snapshot: Snapshot): void {
     const wanted = new Map<string, Wanted>()

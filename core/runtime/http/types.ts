@@ -16,7 +16,7 @@ export interface HttpClientOptions {
   readonly ca?: string
   /** The most concurrent exchanges, by default 1000. Further ones fail. */
   readonly max_in_flight?: number
-  /** The most concurrent exchanges of a project to one origin, by default 100. Further ones wait within their timeout. */
+  /** The most concurrent exchanges of a project to one origin, by default 100. Further ones wait for their turn. */
   readonly max_in_flight_per_origin?: number
   /** How long an idle connection is kept; default 4000. 0 closes it after each exchange. */
   readonly idle_ms?: number
@@ -64,7 +64,7 @@ export interface HttpRequest extends Partial<HttpLimits> {
   /** The server detects repeats (idempotency token), so an idle connection may be used, as for every GET and HEAD. */
   readonly replayable?: boolean
   readonly signal?: AbortSignal
-  /** The project that asks. It has no more exchanges than it leaves to others; further ones fail. Default: the platform. */
+  /** The project that asks; default: the platform. It has no more exchanges than it leaves to others; more fail. */
   readonly project_id?: string
 }
 

@@ -64,7 +64,8 @@ const ANY_WAITING = statement((db, _: object) =>
 
 const notOf = ({ project_id, origin }: OriginOfProject) =>
   sql`and not (
-    o.project_id = ${project_id} and substr(o.url, 1, ${origin.length}) = ${origin} and substr(o.url, ${origin.length + 1}, 1) in ('', '/', '?', '#')
+    o.project_id = ${project_id} and substr(o.url, 1, ${origin.length}) = ${origin}
+    and substr(o.url, ${origin.length + 1}, 1) in ('', '/', '?', '#')
   )`
 
 /** Leaves out the rows under way, and those of full origins and projects. */
