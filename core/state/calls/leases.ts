@@ -96,10 +96,7 @@ export const isOfLevel = async (db: Db | Trx, level: LevelUseTable['level'], id:
  * among all of that time.
  */
 export function holdersOf(db: Db | Trx, level: LevelUseTable['level'], id: string, at: string | null = null) {
-  const all = db
-    .selectFrom('lease')
-    .select(['call_sid', 'part', 'node_id', 'begun_at', 'ended_at'])
-    .orderBy('begun_at')
+  const all = db.selectFrom('lease').select(['call_sid', 'part', 'node_id', 'begun_at', 'ended_at']).orderBy('begun_at')
   const query =
     at === null
       ? all.where('ended_at', 'is', null)
