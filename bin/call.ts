@@ -9,6 +9,7 @@ import type { State } from '../core/state/index.ts'
 import { findVoiceAccount } from '../core/state/people/voice-accounts.ts'
 import { seedDemo } from './bootstrap.ts'
 import { readText } from './files.ts'
+import { refuseElsewhere } from './pid-file.ts'
 import { runningPlatform } from './platform-file.ts'
 import { WORDING } from './service/wording.ts'
 import { withWholeIds } from './short-ids.ts'
@@ -96,7 +97,8 @@ function document(options: CallOptions): Record<string, string> {
  * Returns the address of the platform that runs on this installation. Whoever answers there proves first that it holds
  * the same master key, because another platform may have taken the port. @throws StartRefused
  */
-async function ownPlatform({ data_dir, master_key }: Config): Promise<string> {
+async function ownPlatform({ data_dir, run_dir, master_key }: Config): Promise<string> {
+  await refuseElsewhere(run_dir)
   const running = runningPlatform(data_dir)
   if (running === null) throw new StartRefused(`no platform runs on ${data_dir}: start it with ${WORDING.start}`)
   const { http } = running

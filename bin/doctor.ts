@@ -25,7 +25,7 @@ import { isWritable } from './files.ts'
 import { fitted } from './fit.ts'
 import { type Installation, TOLD_SOURCES, thisInstallation } from './installation.ts'
 import { standing } from './least-privilege.ts'
-import { runningSupervisor } from './pid-file.ts'
+import { platformProcess } from './pid-file.ts'
 import { refuseForeignAddresses, tcpPortFree, udpPortFree } from './ports.ts'
 import { orSayWhy } from './say.ts'
 import { refuseOlder } from './state.ts'
@@ -110,9 +110,8 @@ async function agreement(state: State, { data_dir }: Settings): Promise<Finding[
 /** Checks that the ports are free. While the platform runs, it holds them itself. */
 async function ports(config: Settings): Promise<Finding[]> {
   const { roles } = config
-  const running = runningSupervisor(config.run_dir)
-  if (running !== null)
-    return [{ what: `the platform runs (process ${running}) and holds its ports`, ok: true, mend: '' }]
+  const running = await platformProcess(config.run_dir)
+  if (running !== null) return [{ what: `the platform runs (${running}) and holds its ports`, ok: true, mend: '' }]
   // A drachtio-server holds the SIP ports.
   const embedded = config.drachtio === null && roles.has('edge')
   const sip: [string, number, string][] = [

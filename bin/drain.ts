@@ -7,7 +7,7 @@ import { askWorks } from '../core/runtime/works.ts'
 import { callsOfNode } from '../core/state/calls/running-calls.ts'
 import type { State } from '../core/state/index.ts'
 import { askToDrain, signalingNodes } from '../core/state/nodes/nodes.ts'
-import { runningSupervisor } from './pid-file.ts'
+import { refuseElsewhere, runningSupervisor } from './pid-file.ts'
 import { ring, withState } from './state.ts'
 import { give, tell } from './terminal.ts'
 
@@ -31,6 +31,7 @@ export function drainCommand(): Command {
     .option('--json', 'as JSON, a line for each change')
     .action((options: { wait?: true; cancel?: true; json?: true }) =>
       withState(async (state, config) => {
+        await refuseElsewhere(config.run_dir)
         const pid = runningSupervisor(config.run_dir)
         if (pid === null) throw new StartRefused(`no platform runs on ${config.data_dir}`)
         const { machine_id } = machineOf(config.data_dir)

@@ -64,10 +64,11 @@ function addHolders(command: Command): void {
     .option('--at <time>', 'ISO 8601; default now', time)
     .option('--json', 'as JSON')
     .action(async (level: (typeof LEVELS)[number], id: string, options: Json & { at?: string }) => {
-      const at = options.at ?? iso(Date.now())
-      const { data } = await ask('get /slots', { query: { level, id, at } })
+      const { at } = options
+      // Without a time, the platform looks at no call that has ended.
+      const { data } = await ask('get /slots', { query: at === undefined ? { level, id } : { level, id, at } })
       if (options.json) return print(data, options)
-      tell(`${data.length} held a slot of ${level} ${id} at ${at}\n`)
+      tell(`${data.length} held a slot of ${level} ${id} at ${at ?? iso(Date.now())}\n`)
       if (data.length > 0) print(data, options)
     })
 }

@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { hasHub } from '../core/runtime/bus.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
 
 /** Writes a file atomically: a concurrent reader finds either the old text or the new one. */
 export function writeWhole(file: string, text: string): void {
@@ -40,6 +41,8 @@ function isSupervisor(pid: number): boolean {
   }
 }
 
+const ELSEWHERE = 'a process of another container'
+
 /**
  * Says which process runs the platform of a data folder; null when none does. In another container with the same folder
  * it has a pid of that container, so its bus is asked.
@@ -47,5 +50,11 @@ function isSupervisor(pid: number): boolean {
 export async function platformProcess(run_dir: string): Promise<string | null> {
   const pid = runningSupervisor(run_dir)
   if (pid !== null) return `process ${pid}`
-  return (await hasHub(run_dir)) ? 'a process of another container' : null
+  return (await hasHub(run_dir)) ? ELSEWHERE : null
+}
+
+/** Refuses a command that must see the process of the platform, when another container has it. @throws StartRefused */
+export async function refuseElsewhere(run_dir: string): Promise<void> {
+  if ((await platformProcess(run_dir)) !== ELSEWHERE) return
+  throw new StartRefused(`the platform is ${ELSEWHERE}: run the command there, as with docker compose exec`)
 }

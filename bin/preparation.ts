@@ -37,13 +37,18 @@ export class Preparation {
   async prepare(sandbox_port: number): Promise<readonly string[]> {
     this.#child.send({ prepare: { sandbox_port } } satisfies PreparationWord)
     const lines = await this.#lines
-    this.end()
+    if (this.#child.connected) this.#child.disconnect()
     return lines
   }
 
-  /** Ends the process, also one that works. */
-  end(): void {
-    if (this.#child.connected) this.#child.disconnect()
+  /** Ends the process, also one that works: its transaction is rolled back. Resolves when it has ended. */
+  async end(): Promise<void> {
+    const { pid, exitCode, signalCode } = this.#child
+    if (pid === undefined || exitCode !== null || signalCode !== null) return
+    const ended = new Promise(resolve => this.#child.once('exit', resolve))
+    // Not by the end of the channel, which it does not see while SQLite works.
+    this.#child.kill()
+    await ended
   }
 
   #hear<T>(what: (word: PreparationWord) => T | undefined): Promise<T> {

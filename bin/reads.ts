@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { figuresInWords } from '../core/domain/calls/leg-figures.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { listProjectCalls } from '../core/state/calls/call-history.ts'
-import { listFactsOf } from '../core/state/calls/call-list-facts.ts'
+import { unpricedFactsOf } from '../core/state/calls/call-list-facts.ts'
 import { legFiguresOf } from '../core/state/calls/media-quality.ts'
 import { findCall } from '../core/state/calls/running-calls.ts'
 import type { Db } from '../core/state/index.ts'
@@ -53,14 +53,14 @@ export const callsCommand = (): Command =>
       options.project === undefined
         ? await db.selectFrom('call').selectAll().orderBy('position', 'desc').limit(limit).execute()
         : await listProjectCalls(db, options.project, {}, { limit })
-    const factsOf = await listFactsOf(db, rows)
-    const priceOf = await pricesOf(
+    const factsOf = await unpricedFactsOf(db, rows)
+    const costOf = await pricesOf(
       db,
       rows.map(({ sid }) => sid),
     )
     return rows.map(row => {
-      const { trunk_name, mos, price_minor } = factsOf(row.sid)
-      const price = priceOf(row.sid)
+      const { trunk_name, mos } = factsOf(row.sid)
+      const { price_minor, price } = costOf(row.sid)
       return {
         id: row.sid,
         from: row.from_number,
@@ -88,7 +88,7 @@ const showCall = (): Command =>
         const sid = await wholeCallSid(db, typed)
         const row = await findCall(db, sid)
         if (!row) throw new StartRefused(`there is no call ${sid}`)
-        const { trunk_name } = (await listFactsOf(db, [row]))(sid)
+        const { trunk_name } = (await unpricedFactsOf(db, [row]))(sid)
         const legs = await legFiguresOf(db, sid)
         const { price = null } = (await costOfCall(db, sid)) ?? {}
         const call = {

@@ -11,7 +11,7 @@ import { DATABASE_FILE } from '../core/state/index.ts'
 import { painted, toneOf } from './colour.ts'
 import { fitted } from './fit.ts'
 import { thisInstallation } from './installation.ts'
-import { runningSupervisor } from './pid-file.ts'
+import { platformProcess, runningSupervisor } from './pid-file.ts'
 import { runningPlatform } from './platform-file.ts'
 import { orSayWhy } from './say.ts'
 import { hasSystemd, PLACES, thisSystem, UNIT, versionAt } from './service/places.ts'
@@ -54,12 +54,14 @@ function version(data_dir: string): Line {
   return { what: 'version', state: 'WARN', detail: `${running.version} runs, ${ours} is installed: restart it` }
 }
 
-function platform(data_dir: string, run_dir: string): Line {
+async function platform(data_dir: string, run_dir: string): Promise<Line> {
   const running = runningPlatform(data_dir)
   if (running === null) {
-    const pid = runningSupervisor(run_dir)
-    const detail = pid === null ? `nothing runs on ${data_dir}` : `process ${pid} starts, or is of an older version`
-    return { what: 'platform', state: 'down', detail }
+    const by = await platformProcess(run_dir)
+    if (by === null) return { what: 'platform', state: 'down', detail: `nothing runs on ${data_dir}` }
+    if (runningSupervisor(run_dir) !== null)
+      return { what: 'platform', state: 'down', detail: `${by} starts, or is of an older version` }
+    return { what: 'platform', state: 'WARN', detail: `${by} runs it: ask there, as with docker compose exec` }
   }
   const lives = readdirSync(run_dir)
     .filter(name => name.endsWith('.pid') && name !== 'supervisor.pid')
@@ -116,7 +118,7 @@ export const statusCommand = (): Command =>
       const found = [
         await service(data_dir),
         version(data_dir),
-        platform(data_dir, run_dir),
+        await platform(data_dir, run_dir),
         await health(data_dir),
         data(data_dir, read(env, VARIABLES.database_url)),
         upgrade(data_dir),

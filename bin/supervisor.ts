@@ -33,8 +33,6 @@ export interface Plan {
 }
 
 interface Supervisor {
-  /** Stops all processes in order after a drain. A second call ends the wait for the drain. */
-  stop(): void
   /** Passes renewed certificates to the processes that serve TLS. */
   renewTls(tls: TlsOptions): void
 }
@@ -44,10 +42,15 @@ interface SuperviseOptions {
   readonly log: Log
   /** How long a drain may take when the platform stops. */
   readonly drain_ms: number
+  /**
+   * Called before a process starts, with what stops all in order after a drain. A second call of it ends the wait for
+   * the drain.
+   */
+  readonly begun: (stop: () => void) => void
   /** Migrates the state. Runs while the processes that do not need it start. */
   readonly prepare: () => Promise<void>
   /** Called when all processes have ended. */
-  readonly stopped: () => void
+  readonly stopped: () => Promise<void>
 }
 
 const BACK_OFF = { first_ms: 100, most_ms: 3000, forgotten_after_ms: 20_000 }
@@ -60,10 +63,11 @@ const KEEPS_ALL: Fewer = { by: [], user: null, as_programs: [] }
  * Starts the plans together, because each process waits for those that it connects to. Resolves when all are ready, and
  * keeps them running: a process that dies is restarted with back-off, and the others keep running. Rejects with
  * StartRefused when one of them refuses to start.
- * After `stop`, or when one has drained by itself, processes stop in reverse order: dependents first.
+ * After a stop, also one while they start, or when one has drained by itself, processes stop in reverse order:
+ * dependents first.
  */
 export async function supervise(plans: readonly Plan[], options: SuperviseOptions): Promise<Supervisor> {
-  const { run_dir, log, drain_ms, prepare, stopped } = options
+  const { run_dir, log, drain_ms, begun, prepare, stopped } = options
   const hurry = new AbortController()
   let stopping = false
   const stop = (): void => {
@@ -76,13 +80,12 @@ export async function supervise(plans: readonly Plan[], options: SuperviseOption
     setTimeout(() => hurry.abort(), drain_ms)
     void Promise.all(kept.map(one => one.drain(hurry.signal)))
       .then(() => stopAll(kept))
-      .then(() => {
-        stopped()
-        process.exit(0)
-      })
+      .then(stopped)
+      .then(() => process.exit(0))
   }
   const kept = plans.map(plan => new KeptProcess(plan, join(run_dir, `${plan.name}.pid`), log))
   for (const one of kept) void one.drained.then(stop)
+  begun(stop)
   try {
     const early = kept.filter(({ needs_state }) => !needs_state).map(one => one.start())
     const late = prepare().then(() => {
@@ -92,13 +95,17 @@ export async function supervise(plans: readonly Plan[], options: SuperviseOption
     })
     await Promise.all([...early, late])
   } catch (error) {
-    // From here on `drained` must not call stop(), which would exit with 0: the refusal decides the exit code.
-    stopping = true
-    await stopAll(kept)
-    throw error
+    // What a stop ended has refused nothing.
+    if (!stopping) {
+      // From here on `drained` must not call stop(), which would exit with 0: the refusal decides the exit code.
+      stopping = true
+      await stopAll(kept)
+      throw error
+    }
   }
+  // `stop` ends this process when all have ended, and nobody hears that the platform is up.
+  if (stopping) await new Promise<never>(() => undefined)
   return {
-    stop,
     renewTls(renewed) {
       for (const one of kept) one.tellTls(renewed)
     },
@@ -118,6 +125,8 @@ class KeptProcess {
   #resolve_drained: () => void = () => undefined
   #child: ChildProcess | undefined
   #failures = 0
+  /** It has been ready, so it or its successor may have work. */
+  #has_worked = false
   #draining = false
   #stopping = false
   #doorbell: Doorbell | undefined
@@ -162,11 +171,11 @@ class KeptProcess {
   }
 
   /**
-   * Asks the process to drain if its plan has `drains`. Resolves when it has drained or `given_up` aborts. A successor
-   * is asked too: the process may be dead, or die meanwhile.
+   * Asks the process to drain if its plan has `drains` and it has started. Resolves when it has drained or `given_up`
+   * aborts. A successor is asked too: the process may be dead, or die meanwhile.
    */
   async drain(given_up: AbortSignal): Promise<void> {
-    if (!this.#plan.drains || given_up.aborted) return
+    if (!this.#plan.drains || !this.#has_worked || given_up.aborted) return
     this.#draining = true
     if (this.#child?.connected) this.#child.send({ drain: true } satisfies Word)
     const abandoned = new Promise(resolve => given_up.addEventListener('abort', resolve, { once: true }))
@@ -208,6 +217,7 @@ class KeptProcess {
     const programs = programsRunner(as_programs)
     if (this.#plan.sleeps_at) this.#wake(child)
     child.on('message', (word: Word) => {
+      if (word.ready) this.#has_worked = true
       if (word.ready && this.#draining) child.send({ drain: true } satisfies Word)
       if (word.drained) this.#resolve_drained()
       if (word.to_stop !== undefined) programs.stop(word.to_stop)

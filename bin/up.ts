@@ -34,66 +34,91 @@ export const upCommand = (): Command =>
 
 async function up(config: Config, env: Environment): Promise<void> {
   const log = createLog('supervisor', config)
-  let reload = (): void => undefined
-  // From the beginning, because a signal that nobody handles ends the process.
-  process.on('SIGHUP', () => reload())
+  const manager = serviceManager(env, systemClock, log)
+  const signals = heedSignals(manager)
   refuseRoles(config)
   await refuseForeignAddresses(config)
-  const unlock = await lock(config)
-  refusePlace(config, unlock)
-  const manager = serviceManager(env, systemClock, log)
-  const preparation = new Preparation(env)
-  const extending = manager.preparing()
-  writePlatform(config, env, iso(Date.now()))
-  const bridge = await bridgeOf(config, log)
-  const hub = await createBusHub(config.run_dir, log, bridge)
-  const ports = await internalPorts(config)
-  const release = (): void => {
-    extending.cancel()
-    hub.close()
-    void bridge?.close()
-    preparation.end()
-    unlock()
+  const releases: (() => unknown)[] = [await lock(config)]
+  /** Ends and closes what the start has begun, the last first. */
+  const release = async (): Promise<void> => {
+    for (const one of releases.splice(0).reverse()) await one()
   }
-  let lines: readonly string[] = []
-  let renew: (tls: TlsOptions) => void = () => undefined
-  const load = (): Promise<TlsOptions> => tlsOptions(config)
-  const certificates = watchCertificates({ load, clock: systemClock, log, renewed: tls => renew(tls) })
-  reload = () => void certificates.look()
   try {
+    refuseOtherPlace(config)
+    // Before what writes, so that other containers see the hub for as long as that lives.
+    releases.push(await openHub(config, log))
+    const preparation = new Preparation(env)
+    releases.push(() => preparation.end())
+    const extending = manager.preparing()
+    releases.push(() => extending.cancel())
+    writePlatform(config, env, iso(Date.now()))
+    const ports = await internalPorts(config)
+    let lines: readonly string[] = []
+    let renew: (tls: TlsOptions) => void = () => undefined
+    const load = (): Promise<TlsOptions> => tlsOptions(config)
+    const certificates = watchCertificates({ load, clock: systemClock, log, renewed: tls => renew(tls) })
+    signals.reload = () => void certificates.look()
     // Makes our own certificate before two processes want it at the same time.
     await certificates.look()
     makeWritable(config)
     const standing = dropRights(config, log)
     // Nothing else writes before the database is known to be sound.
-    await preparation.sound
-    const supervisor = await supervise(plans(config, ports, env, standing), {
+    await Promise.race([signals.stopped, preparation.sound])
+    const { renewTls } = await supervise(plans(config, ports, env, standing), {
       run_dir: config.run_dir,
       log,
       drain_ms: config.drain_seconds * 1000,
+      begun: stop => {
+        signals.stop = stop
+      },
       prepare: async () => {
         lines = await preparation.prepare(ports.sandbox)
         // The processes of the platform must start within the limit.
         extending.cancel()
       },
-      stopped: () => {
+      stopped: async () => {
+        // It writes to the database.
+        await preparation.end()
         noteWholeState(config, log)
-        release()
+        await release()
       },
     })
-    renew = supervisor.renewTls
-    // Before anybody hears that the platform is up, and may end it.
-    for (const signal of ['SIGINT', 'SIGTERM'])
-      process.on(signal, () => {
-        manager.stopping()
-        supervisor.stop()
-      })
+    renew = renewTls
     process.stdout.write(`${lines.join('\n')}\n`)
     manager.ready()
   } catch (error) {
-    release()
+    await release()
+    if (error instanceof Stopped) process.exit(0)
     throw error
   }
+}
+
+/** A signal has ended the start. */
+class Stopped extends Error {}
+
+interface Signals {
+  reload: () => void
+  stop: () => void
+  /** Rejects at a signal that comes before there are processes to stop. */
+  readonly stopped: Promise<never>
+}
+
+/** Takes all signals from the beginning: one that nobody handles ends the process, and its children are left. */
+function heedSignals(manager: { stopping(): void }): Signals {
+  let stop = (): void => undefined
+  const stopped = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(new Stopped())
+  })
+  // Nobody awaits it yet.
+  stopped.catch(() => undefined)
+  const signals: Signals = { reload: () => undefined, stop, stopped }
+  process.on('SIGHUP', () => signals.reload())
+  for (const signal of ['SIGINT', 'SIGTERM'])
+    process.on(signal, () => {
+      manager.stopping()
+      signals.stop()
+    })
+  return signals
 }
 
 /** Locks the data folder for one supervisor: two would compete for its sockets and its calls. */
@@ -109,13 +134,13 @@ async function lock({ run_dir, data_dir }: Config): Promise<() => void> {
   }
 }
 
-/** Refuses to start beside the database that has the state. */
-function refusePlace(config: Config, unlock: () => void): void {
-  try {
-    refuseOtherPlace(config)
-  } catch (error) {
-    unlock()
-    throw error
+/** Opens the hub of rings. Returns what closes it. */
+async function openHub(config: Config, log: Log): Promise<() => void> {
+  const bridge = await bridgeOf(config, log)
+  const hub = await createBusHub(config.run_dir, log, bridge)
+  return () => {
+    hub.close()
+    void bridge?.close()
   }
 }
 

@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { databaseGiven } from './given-database.ts'
 import { presentConfig, theseSettings } from './installation.ts'
+import { refuseElsewhere } from './pid-file.ts'
 import { orSayWhy } from './say.ts'
 import { withState } from './state.ts'
 import { fail, give, tell } from './terminal.ts'
@@ -41,6 +42,7 @@ export const upgradeCommand = (): Command =>
       orSayWhy(async () => {
         if (options.rehearse)
           return withState(async state => give(`${JSON.stringify(await rehearse(state))}\n`), { migrates: true })
+        if (!options.check) await refuseElsewhere(theseSettings().run_dir)
         if (options.back) return goBack()
         if (options.continue) return goOn()
         if (release === undefined || !(options.check || options.link))

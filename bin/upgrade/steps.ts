@@ -18,7 +18,7 @@ import { removeDurably, renameDurably, syncToDisk, writeDurably } from '../../co
 import { StartRefused } from '../../core/runtime/start-refused.ts'
 import { DATABASE_FILE, keepDatabase, setBackDatabase } from '../../core/state/index.ts'
 import { stamp } from '../files.ts'
-import { readIfThere, runningSupervisor } from '../pid-file.ts'
+import { platformProcess, readIfThere, runningSupervisor } from '../pid-file.ts'
 import { runningPlatform } from '../platform-file.ts'
 import { inStaging } from '../staging.ts'
 import { progress, tell, terminal } from '../terminal.ts'
@@ -111,7 +111,7 @@ const WORK: Readonly<Record<Step, (journal: Journal, place: Place) => Promise<un
     if (runningSupervisor(run_dir) !== null) await runVersion(programOf(from), ['--data', data_dir, 'drain', '--wait'])
   },
   async copy({ copy }, { data_dir, run_dir }) {
-    if (runningSupervisor(run_dir) !== null) throw new StartRefused('something has started the platform again')
+    if ((await platformProcess(run_dir)) !== null) throw new StartRefused('something has started the platform again')
     if (copy !== null) keepDatabase(data_dir, copy)
   },
   async switch({ link, to }) {

@@ -27,6 +27,7 @@ import {
   noteSources,
   projectsWithTraffic,
   protectedFacts,
+  recentTraffic,
   serviceSpend,
   trafficFacts,
 } from '../../core/state/alerts/traffic-facts.ts'
@@ -89,7 +90,7 @@ const LATE_MS = 60_000
  * nothing happens are left out until they have traffic.
  */
 export function fraudWatch(): Reconciler {
-  const ceilings: Ceilings = new Map()
+  const ceilings: Reads['ceilings'] = new Map()
   /** Projects where the last look found something. */
   const loud = new Set<string>()
   /** When all projects are looked at again, on the monotonic clock. */
@@ -108,21 +109,27 @@ export function fraudWatch(): Reconciler {
       const all = steady_ms >= all_ms
       if (all) loud.clear()
       else if (busy.size === 0 && loud.size === 0) return
+      const reads: Reads = { ceilings, recent: new Map() }
       for (const scene of await scenes(services, ({ id }) => all || busy.has(id) || loud.has(id)))
-        if (await watch(services, scene, ceilings)) loud.delete(scene.project.id)
+        if (await watch(services, scene, reads)) loud.delete(scene.project.id)
         else loud.add(scene.project.id)
       if (all) all_ms = steady_ms + QUIET_MS
     },
   }
 }
 
-type Ceilings = Map<string, { readonly at_ms: number; readonly spend: ReadonlyMap<string, number> }>
+/** What was read for all projects, by the length of the window. Projects whose policies agree share a read. */
+interface Reads {
+  readonly ceilings: Map<number, { readonly at_ms: number; readonly spend: Awaited<ReturnType<typeof serviceSpend>> }>
+  /** Of one look. */
+  readonly recent: Map<number, Awaited<ReturnType<typeof recentTraffic>>>
+}
 
 /** Judges the traffic of a project. Returns whether it has neither traffic nor alerts about it. */
-async function watch(services: Services, scene: Scene, ceilings: Ceilings): Promise<boolean> {
+async function watch(services: Services, scene: Scene, reads: Reads): Promise<boolean> {
   const velocity = scene.policies.get('spend_velocity')
   if (!velocity) return true
-  const found = await traffic(services, scene, velocity, ceilings)
+  const found = await traffic(services, scene, velocity, reads)
   const now = iso(scene.now_ms)
   const alerts =
     (await settle(scene, 'spend_velocity', async policy => judgeVelocity(policy, found))) +
@@ -136,20 +143,24 @@ async function traffic(
   { state, clock }: Services,
   { project, policies, now_ms, time_zone }: Scene,
   velocity: AlertPolicy,
-  ceilings: Ceilings,
+  { ceilings, recent }: Reads,
 ): Promise<readonly ServiceTraffic[]> {
   const steady_ms = clock.monotonic_ms()
-  let ceiling = ceilings.get(project.id)
+  const window_ms = (velocity.platform_ceiling_window_seconds ?? 3600) * 1000
+  let ceiling = ceilings.get(window_ms)
   if (!ceiling || steady_ms - ceiling.at_ms > CEILING_EVERY_MS) {
-    const window_ms = (velocity.platform_ceiling_window_seconds ?? 3600) * 1000
-    ceiling = { at_ms: steady_ms, spend: await serviceSpend(state.db, project.id, now_ms - window_ms) }
-    ceilings.set(project.id, ceiling)
+    ceiling = { at_ms: steady_ms, spend: await serviceSpend(state.db, now_ms - window_ms) }
+    ceilings.set(window_ms, ceiling)
   }
+  const window_seconds = velocity.threshold.window_seconds ?? 300
+  const groups = recent.get(window_seconds) ?? (await recentTraffic(state.db, now_ms - window_seconds * 1000))
+  recent.set(window_seconds, groups)
   return trafficFacts(state, {
     project: { ...project, time_zone },
-    window_seconds: velocity.threshold.window_seconds ?? 300,
+    window_seconds,
+    recent: groups.get(project.id) ?? [],
     new_source_seconds: policies.get('new_source_ip')?.threshold.window_seconds ?? 3600,
-    ceiling_spend: ceiling.spend,
+    ceiling_spend: ceiling.spend.get(project.id) ?? new Map(),
     now_ms,
   })
 }

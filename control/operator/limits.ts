@@ -3,7 +3,7 @@ import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { counted } from '../../core/domain/text/counted.ts'
 import { correctCounters } from '../../core/state/calls/counters.ts'
-import { holdersAt, isOfLevel } from '../../core/state/calls/leases.ts'
+import { holdersOf, isOfLevel } from '../../core/state/calls/leases.ts'
 import { findOwnedNumber } from '../../core/state/configuration/numbers.ts'
 import {
   findTrunkSetting,
@@ -181,8 +181,8 @@ export const limits = [
     ),
     replies: { 200: listOf(Holder) },
     refusals: ['not_found'],
-    async run({ db, query: { level, id, at }, now }) {
-      const data = await holdersAt(db, level, id, at ?? now)
+    async run({ db, query: { level, id, at } }) {
+      const data = await holdersOf(db, level, id, at)
       // Calls of what is gone meanwhile can still be read.
       if (data.length === 0 && !(await isOfLevel(db, level, id))) return notFound(`${level} ${id.slice(0, 60)}`)
       return { status: 200, body: { data } }

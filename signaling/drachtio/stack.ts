@@ -1,4 +1,5 @@
 import { listeningHosts, missingContacts, type ServedAt } from '../../core/domain/network/contacts.ts'
+import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import { uriOf } from '../../core/domain/sip/address.ts'
 import { tagOf } from '../../core/domain/sip/uri.ts'
 import { hasToken, parseCSeq } from '../../core/domain/sip/values.ts'
@@ -70,6 +71,8 @@ const REINVITE_GIVE_UP_MS = 180_000
 /** Matches the embedded edge. A drachtio-server crashes when a final response precedes the PRACK of a reliable one. */
 const OWN_EDGE = /-strowger$/
 const SILENT = 'the SIP server reported no response'
+/** Peers take a 503 without Retry-After for a fault of ours (RFC 3261 §21.5.4), and may shut us out. */
+const STARTING = sipRefusal('state_unavailable', { value: 'the platform starts' }).headers
 
 interface Outbound extends RequestOptions {
   readonly stackDialogId?: string
@@ -96,8 +99,8 @@ class Stack implements SipStack {
   readonly #pending = new Set<() => void>()
   readonly #linkListeners = new Set<(up: boolean) => void>()
   readonly #surroundings: Surroundings
-  #onInvite: (invite: InboundInvite) => void = invite => invite.refuse(503)
-  #onRequest: (request: InboundRequest) => void = request => request.respond(503)
+  #onInvite: (invite: InboundInvite) => void = invite => invite.refuse(503, { headers: STARTING })
+  #onRequest: (request: InboundRequest) => void = request => request.respond(503, { headers: STARTING })
   #own_edge = false
   /** The refusal of our secret has been logged. It repeats at each attempt. */
   #refused = false

@@ -54,25 +54,34 @@ export async function projectsWithTraffic(db: Db, since_ms: number): Promise<Rea
   return new Set(rows.map(row => row.project_id))
 }
 
-/** Sums the spend of each service of a project since a moment. */
-export async function serviceSpend(db: Db, project_id: string, since_ms: number): Promise<Map<string, number>> {
+/**
+ * Sums the spend of each service since a moment, by project. All projects are read together: for each of them alone,
+ * all calls of the window would be looked at.
+ */
+export async function serviceSpend(db: Db, since_ms: number): Promise<ReadonlyMap<string, Map<string, number>>> {
   const rows = await db
     .selectFrom('reservation as r')
     .innerJoin('call as c', join => join.on(OF_CALL))
-    .select([SERVICE.as('service_id'), SPEND.as('spend')])
+    .select([OF_PROJECT.as('project_id'), SERVICE.as('service_id'), SPEND.as('spend')])
     .where('r.begun_at', '>=', iso(since_ms))
-    .where(OF_PROJECT, '=', project_id)
     .where('r.direction', '=', 'outbound')
     .where('c.origin', '!=', 'test')
-    .groupBy(SERVICE)
+    .groupBy([OF_PROJECT, SERVICE])
     .execute()
-  // Calls that cost nothing come near no ceiling.
-  return new Map(rows.filter(row => Number(row.spend) > 0).map(row => [row.service_id, Number(row.spend)]))
+  const found = new Map<string, Map<string, number>>()
+  for (const { project_id, service_id, spend } of rows) {
+    // Calls that cost nothing come near no ceiling.
+    if (Number(spend) <= 0) continue
+    found.set(project_id, (found.get(project_id) ?? new Map<string, number>()).set(service_id, Number(spend)))
+  }
+  return found
 }
 
 interface TrafficOptions {
   readonly project: Project & { readonly time_zone: string }
   readonly window_seconds: number
+  /** The project's part of `recentTraffic` in the window. */
+  readonly recent: readonly Group[]
   /** How long a source counts as new. */
   readonly new_source_seconds: number
   readonly ceiling_spend: ReadonlyMap<string, number>
@@ -81,8 +90,7 @@ interface TrafficOptions {
 
 /** Reads the traffic of a project's services in the window, and notes new destinations. */
 export async function trafficFacts(state: State, options: TrafficOptions): Promise<ServiceTraffic[]> {
-  const { project, window_seconds, now_ms } = options
-  const groups = await readGroups(state.db, project.id, now_ms - window_seconds * 1000)
+  const { project, window_seconds, now_ms, recent: groups } = options
   const sources = await newSources(state.db, options)
   const seen = groups.map(group => group.service_id)
   const ids = [...new Set([...seen, ...sources.keys(), ...options.ceiling_spend.keys()])]
@@ -114,11 +122,13 @@ export async function trafficFacts(state: State, options: TrafficOptions): Promi
 
 type Group = DestinationGroup & { readonly service_id: string; readonly first_begun_at: string }
 
-async function readGroups(db: Db, project_id: string, since_ms: number): Promise<Group[]> {
+/** Reads the traffic of all services since a moment, by project: together, as `serviceSpend`. */
+export async function recentTraffic(db: Db, since_ms: number): Promise<ReadonlyMap<string, readonly Group[]>> {
   const rows = await db
     .selectFrom('reservation as r')
     .innerJoin('call as c', join => join.on(OF_CALL))
     .select([
+      OF_PROJECT.as('project_id'),
       SERVICE.as('service_id'),
       'r.rate_prefix',
       sql<string>`max(r.rate_label)`.as('label'),
@@ -133,29 +143,35 @@ async function readGroups(db: Db, project_id: string, since_ms: number): Promise
       sql<string>`min(r.begun_at)`.as('first_begun_at'),
     ])
     .where('r.begun_at', '>=', iso(since_ms))
-    .where(OF_PROJECT, '=', project_id)
     .where('r.rate_prefix', 'is not', null)
     .where('r.direction', '=', 'outbound')
     .where('c.origin', '!=', 'test')
-    .groupBy([SERVICE, 'r.rate_prefix'])
+    .groupBy([OF_PROJECT, SERVICE, 'r.rate_prefix'])
     .execute()
-  return rows.map(row => ({
-    service_id: row.service_id,
-    rate_prefix: row.rate_prefix ?? '',
-    label: row.label,
-    // The first and last number in text order: all numbers between them share their common prefix.
-    common_digits: common(row.first, row.last).replace(/^\+/, ''),
-    rate_minor_per_minute: Math.ceil(Number(row.rate_micro) / MICRO_PER_MINOR),
-    calls: Number(row.calls),
-    settled: Number(row.settled),
-    short: Number(row.short),
-    live: Number(row.calls) - Number(row.settled),
-    spend_minor: Number(row.spend),
-    held_minor: Number(row.held),
-    first_seen_at: null,
-    earlier_nights: 0,
-    first_begun_at: row.first_begun_at,
-  }))
+  const found = new Map<string, Group[]>()
+  for (const row of rows) {
+    const group = {
+      service_id: row.service_id,
+      rate_prefix: row.rate_prefix ?? '',
+      label: row.label,
+      // The first and last number in text order: all numbers between them share their common prefix.
+      common_digits: common(row.first, row.last).replace(/^\+/, ''),
+      rate_minor_per_minute: Math.ceil(Number(row.rate_micro) / MICRO_PER_MINOR),
+      calls: Number(row.calls),
+      settled: Number(row.settled),
+      short: Number(row.short),
+      live: Number(row.calls) - Number(row.settled),
+      spend_minor: Number(row.spend),
+      held_minor: Number(row.held),
+      first_seen_at: null,
+      earlier_nights: 0,
+      first_begun_at: row.first_begun_at,
+    }
+    const known = found.get(row.project_id)
+    if (known) known.push(group)
+    else found.set(row.project_id, [group])
+  }
+  return found
 }
 
 function common(a: string, b: string): string {

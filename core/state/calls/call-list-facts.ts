@@ -2,11 +2,14 @@ import type { LegFigures } from '../../domain/calls/leg-figures.ts'
 import type { Db } from '../db.ts'
 
 /** What a list says of a call beside its own row; null while it is not known. */
-interface ListFacts {
+interface UnpricedFacts {
   readonly trunk_name: string | null
   readonly codec: string | null
   /** The lowest MOS of its legs: of those that have ended, or the last sample of a call that runs. */
   readonly mos: number | null
+}
+
+interface ListFacts extends UnpricedFacts {
   readonly price_minor: number | null
 }
 
@@ -23,14 +26,22 @@ const NOTHING: ListFacts = { trunk_name: null, codec: null, mos: null, price_min
 export async function listFactsOf(db: Db, calls: readonly Listed[]): Promise<(sid: string) => ListFacts> {
   if (calls.length === 0) return () => NOTHING
   const sids = calls.map(({ sid }) => sid)
-  const names = await trunkNames(db, calls)
-  const quality = await qualityOf(db, sids)
+  const factsOf = await unpricedFactsOf(db, calls)
   const prices = await db
     .selectFrom('reservation')
     .select(['call_sid', 'charge_minor'])
     .where('call_sid', 'in', sids)
     .execute()
   const priceOf = new Map(prices.map(({ call_sid, charge_minor }) => [call_sid, charge_minor]))
+  return sid => ({ ...factsOf(sid), price_minor: priceOf.get(sid) ?? null })
+}
+
+/** Reads them without what the calls cost. */
+export async function unpricedFactsOf(db: Db, calls: readonly Listed[]): Promise<(sid: string) => UnpricedFacts> {
+  if (calls.length === 0) return () => NOTHING
+  const sids = calls.map(({ sid }) => sid)
+  const names = await trunkNames(db, calls)
+  const quality = await qualityOf(db, sids)
   const trunkOf = new Map(calls.map(({ sid, trunk_id }) => [sid, trunk_id]))
   return sid => {
     const legs = quality.get(sid) ?? []
@@ -39,7 +50,6 @@ export async function listFactsOf(db: Db, calls: readonly Listed[]): Promise<(si
       trunk_name: names.get(trunkOf.get(sid) ?? '') ?? null,
       codec: legs.find(({ codec }) => codec !== null)?.codec ?? null,
       mos: scores.length === 0 ? null : Math.min(...scores),
-      price_minor: priceOf.get(sid) ?? null,
     }
   }
 }

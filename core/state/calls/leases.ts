@@ -91,14 +91,16 @@ const LEVEL_TABLE = {
 export const isOfLevel = async (db: Db | Trx, level: LevelUseTable['level'], id: string): Promise<boolean> =>
   (await db.selectFrom(LEVEL_TABLE[level]).select('id').where('id', '=', id).executeTakeFirst()) !== undefined
 
-/** Returns the leases that held a slot of a level at a moment within the last 30 days. */
-export function holdersAt(db: Db | Trx, level: LevelUseTable['level'], id: string, at: string) {
-  const query = db
-    .selectFrom('lease')
-    .select(['call_sid', 'part', 'node_id', 'begun_at', 'ended_at'])
-    .where('begun_at', '<=', at)
-    .where(eb => eb.or([eb('ended_at', 'is', null), eb('ended_at', '>', at)]))
-    .orderBy('begun_at')
+/**
+ * Returns the leases that hold a slot of a level; those that held one at a moment within the last 30 days are found
+ * among all of that time.
+ */
+export function holdersOf(db: Db | Trx, level: LevelUseTable['level'], id: string, at: string | null = null) {
+  const all = db.selectFrom('lease').select(['call_sid', 'part', 'node_id', 'begun_at', 'ended_at']).orderBy('begun_at')
+  const query =
+    at === null
+      ? all.where('ended_at', 'is', null)
+      : all.where('begun_at', '<=', at).where(eb => eb.or([eb('ended_at', 'is', null), eb('ended_at', '>', at)]))
   return level === 'policy'
     ? query.where(eb => eb.or([eb('policy_id', '=', id), eb('parent_policy_id', '=', id)])).execute()
     : query.where(LEVEL_COLUMN[level], '=', id).execute()

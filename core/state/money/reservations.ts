@@ -36,14 +36,20 @@ export async function costOfCall(
   return inputs ? { price: callPrice(inputs), explanation: explainPrice(inputs) } : null
 }
 
+interface Cost {
+  readonly price_minor: number | null
+  readonly price: CallPrice | null
+}
+
 /** Reads what each of these calls cost; null for a running or unpriced call. */
-export async function pricesOf(db: Db, sids: readonly string[]): Promise<(call_sid: string) => CallPrice | null> {
-  if (sids.length === 0) return () => null
-  const rows = await db.selectFrom('reservation').selectAll().where('call_sid', 'in', sids).execute()
-  const found = new Map(rows.map(row => [row.call_sid, inputsOf(row)]))
+export async function pricesOf(db: Db, sids: readonly string[]): Promise<(call_sid: string) => Cost> {
+  const rows =
+    sids.length === 0 ? [] : await db.selectFrom('reservation').selectAll().where('call_sid', 'in', sids).execute()
+  const found = new Map(rows.map(row => [row.call_sid, row]))
   return call_sid => {
-    const inputs = found.get(call_sid)
-    return inputs ? callPrice(inputs) : null
+    const row = found.get(call_sid)
+    const inputs = row && inputsOf(row)
+    return { price_minor: row?.charge_minor ?? null, price: inputs ? callPrice(inputs) : null }
   }
 }
 

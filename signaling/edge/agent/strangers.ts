@@ -17,7 +17,7 @@ import { METHODS } from '../sip/headers.ts'
 import { type Draft, draftResponse, type SipMessage } from '../sip/message.ts'
 import { smallAnswer } from '../sip/small-answer.ts'
 import { parseNameAddress, parseUri } from '../sip/uri.ts'
-import type { SenderStanding } from '../transaction/layer.ts'
+import { RETRY_AFTER_SECONDS, type SenderStanding } from '../transaction/layer.ts'
 import { isReliable, type Received } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
 import type { SourceGuard } from './guard.ts'
@@ -83,7 +83,8 @@ export class Strangers {
     const { method, to_tag } = request
     if (to_tag !== '' && this.#core.legOf(request)) return 'peer'
     if (method === 'ACK' || !this.#guard.admits(received)) return 'done'
-    if (this.#options.known?.() === false) return this.#answer(request, received, 503)
+    if (this.#options.known?.() === false)
+      return this.#answer(request, received, 503, [{ name: 'Retry-After', value: RETRY_AFTER_SECONDS }])
     if (to_tag !== '' || method === 'CANCEL') return this.#answer(request, received, 481)
     if (method === 'OPTIONS') return this.#ping(request, received)
     if (method === 'INVITE' || method === 'REGISTER') return this.#challenge(request, received)

@@ -6,6 +6,7 @@ import { METHODS } from '../sip/headers.ts'
 import { newTag } from '../sip/ids.ts'
 import { draftResponse, type SipMessage } from '../sip/message.ts'
 import { parseUri } from '../sip/uri.ts'
+import { RETRY_AFTER_SECONDS } from '../transaction/layer.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
 import type { Received } from '../transport/types.ts'
 import { Answers, type AnswerWatch } from './answers.ts'
@@ -70,7 +71,9 @@ export class ServerSide {
     const { request, received } = transaction
     if (!app) {
       if (UNREGISTERED_405.has(request.method)) answerAlone(transaction, 405, undefined, [['Allow', ALLOW]])
-      else answerAlone(transaction, KNOWN.has(request.method) ? 503 : 501)
+      else if (KNOWN.has(request.method))
+        answerAlone(transaction, 503, undefined, [['Retry-After', RETRY_AFTER_SECONDS]])
+      else answerAlone(transaction, 501)
       return
     }
     const pending = this.#pending.add(transaction, app, undefined)

@@ -203,6 +203,8 @@ function withoutExtras(r: string[], sent: string[]): { r: string[]; a: string[] 
   if (relayed && a.includes('Max-Forwards: 69')) {
     return { r: r.map(line => (line === 'Max-Forwards: 70' ? 'Max-Forwards: 69' : line)), a }
   }
+  // Its 503 does not say when to try again (RFC 3261 §21.5.4).
+  if (r[0]?.startsWith('SIP/2.0 503 ')) return { r, a: a.filter(line => !line.startsWith('Retry-After: ')) }
   const cseq = r.find(line => line.startsWith('CSeq: ')) ?? ''
   const other = /^SIP\/2\.0 (1[89]|[4-6])/.test(r[0] ?? '')
   if (!cseq.endsWith(' UPDATE') && !(other && cseq.endsWith(' INVITE'))) return { r, a }

@@ -77,7 +77,7 @@ t.test('until the edge knows its peers it answers 503 and lets no application in
     peer.send(request('INVITE', peer.port, { body: SDP, headers: ['User-Agent: telephone/1.0'] }), port)
     return await peer.next(final)
   }
-  t.match(await ask(), /^SIP\/2\.0 503 /)
+  t.match(await ask(), /^SIP\/2\.0 503 [\s\S]*\r\nRetry-After: \d+\r\n/)
   t.equal(edge.stats().applications, 0)
   t.equal(edge.stats().server_transactions, 0, 'the call leaves no transaction')
   t.same(kept, [])

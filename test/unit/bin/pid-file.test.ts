@@ -33,6 +33,18 @@ t.test('a platform of another container, where pids differ, keeps its data; one 
   t.match(await run('restore', '--replace', archive), refusal)
   t.match(await run('migrate', 'to-postgres', 'postgres://127.0.0.1:1/none'), refusal)
   t.equal(statSync(join(data_dir, DATABASE_FILE)).ino, ino, 'the data is in its place')
+  const elsewhere = { code: 1, stderr: /the platform is a process of another container: run the command there/ }
+  for (const words of [
+    ['drain'],
+    ['call', '+2348030000002'],
+    ['upgrade', folder, '--link', folder],
+    ['upgrade', '--back'],
+    ['upgrade', '--continue'],
+  ])
+    t.match(await run(...words), elsewhere, words.join(' '))
+  const status = { code: 1, stdout: /^WARN +platform +a process of another container runs it: ask there/m }
+  t.match(await run('status'), status, 'whether it takes calls is not known here')
+  t.match((await run('doctor')).stdout, /the platform runs \(a process of another container\) and holds its ports/)
   const second = await strowger(['up'], { ...env, STROWGER_LOG: 'silent' }).ended
   t.match(second, { code: 1, stderr: /already running on .* \(a process of another container\)/ })
 
@@ -41,5 +53,6 @@ t.test('a platform of another container, where pids differ, keeps its data; one 
   renameSync(socket, `${socket}.left`)
   hub.close()
   renameSync(`${socket}.left`, socket)
+  t.match(await run('drain'), { code: 1, stderr: /no platform runs on/ })
   t.match(await run('restore', '--replace', archive), { code: 0 })
 })

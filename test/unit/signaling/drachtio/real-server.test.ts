@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import pino from 'pino'
 import { connectStack } from '../../../../signaling/drachtio/stack.ts'
 import type { DialogHandler, InboundInvite, SipStack } from '../../../../signaling/drachtio/types.ts'
+import { commandHeader } from '../../../../signaling/edge/control/command.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 import { DrachtioPeer } from '../../../support/drachtio-peer.ts'
 import t, { type Test } from '../../../support/harness/index.ts'
@@ -296,6 +297,18 @@ t.test('the missing listeners of a drachtio-server are reported, and those of th
   t.same(sip.missing_contacts, ['tls/192.0.2.1:5061', 'ws/192.0.2.1:5066 or wss/192.0.2.1:5066'])
   const own = await linked(t, { version: 'v0.9.10-strowger' })
   t.same(own.sip.missing_contacts, [])
+})
+
+t.test('until signaling takes calls, a request gets 503 with a time and a reason', async t => {
+  const { peer } = await linked(t)
+  for (const text of [INVITE, INVITE.replaceAll('INVITE', 'OPTIONS')]) {
+    peer.bring('udp', text)
+    const { message } = await peer.next(({ status }) => status > 0)
+    t.equal(message.status, 503)
+    t.match(commandHeader(message, 'retry-after'), /^\d+$/)
+    t.match(commandHeader(message, 'reason'), /^X-Strowger;cause=503;text="state_unavailable"$/)
+    t.match(commandHeader(message, 'warning'), /^399 strowger ".+: the platform starts"$/)
+  }
 })
 
 t.test('an absent server is distinguished from a refused secret', async t => {

@@ -4,7 +4,7 @@ import { countLiveCalls, spentOn, wrongCounters } from '../../../../../core/stat
 import {
   type AdmissionOutcome,
   type AdmissionRequest,
-  holdersAt,
+  holdersOf,
   pruneAdmission,
   releaseAdmission,
   sweepLeases,
@@ -112,6 +112,8 @@ t.test('an admitted call holds money and slots at every level, and releases all 
   t.match(await w.state.db.selectFrom('billing_account').selectAll().execute(), [
     { held_minor: 10, balance_minor: 1000 },
   ])
+  const { call_sid } = request
+  t.match(await holdersOf(w.state.db, 'policy', policy), [{ call_sid, ended_at: null }])
 
   const end = { call_sid: request.call_sid, answered: true, duration_seconds: 25, now_ms: NOW_MS + 30_000 }
   t.match(await releaseAdmission(w.state.db, end), { released: 1, price: { amount_minor: 30, billed_seconds: 30 } })
@@ -124,8 +126,9 @@ t.test('an admitted call holds money and slots at every level, and releases all 
     { amount_minor: -30, balance_after_minor: 970 },
   ])
   t.equal((await costOfCall(w.state.db, request.call_sid))?.price.sentence, '25 s, billed as 30 s, × ₦0.60/min = ₦0.30')
-  t.equal((await holdersAt(w.state.db, 'policy', policy, new Date(NOW_MS + 10_000).toISOString())).length, 1)
-  t.equal((await holdersAt(w.state.db, 'policy', policy, new Date(NOW_MS + 31_000).toISOString())).length, 0)
+  t.same(await holdersOf(w.state.db, 'policy', policy), [])
+  t.equal((await holdersOf(w.state.db, 'policy', policy, new Date(NOW_MS + 10_000).toISOString())).length, 1)
+  t.equal((await holdersOf(w.state.db, 'policy', policy, new Date(NOW_MS + 31_000).toISOString())).length, 0)
 })
 
 t.test('an unanswered call costs nothing', async t => {

@@ -1,5 +1,6 @@
-import { projectsWithTraffic, serviceSpend } from '../../../../../core/state/alerts/traffic-facts.ts'
+import { projectsWithTraffic, recentTraffic, serviceSpend } from '../../../../../core/state/alerts/traffic-facts.ts'
 import { listProjectCalls } from '../../../../../core/state/calls/call-history.ts'
+import { holdersOf } from '../../../../../core/state/calls/leases.ts'
 import { addLoadSample } from '../../../../../core/state/calls/load-steps.ts'
 import { callsNow, liveCallsOf, newestLiveCalls } from '../../../../../core/state/calls/project-steps.ts'
 import type { Db } from '../../../../../core/state/db.ts'
@@ -53,16 +54,26 @@ t.test('the usage and the peak of a subaccount or subtrunk read its leases, not 
   }
 })
 
+t.test('who holds a slot now is read from the leases of this moment, or of the level', async t => {
+  for (const level of ['project', 'subaccount', 'trunk', 'subtrunk', 'policy'] as const) {
+    const plans = await plansOf(state.db, db => holdersOf(db, level, 'id_1'))
+    const reads = plans.filter(step => /\blease\b/.test(step))
+    t.equal(reads.length, 1, plans.join('; '))
+    t.match(reads[0], /USING INDEX lease_(live|subaccount|subtrunk)\b/)
+  }
+})
+
 t.test('what the fraud watch asks every second reads the money of its window, and of no older call', async t => {
   const plans = await plansOf(state.db, async db => {
     await projectsWithTraffic(db, NOW_MS)
-    await serviceSpend(db, 'prj_1', NOW_MS)
+    await serviceSpend(db, NOW_MS)
+    await recentTraffic(db, NOW_MS)
   })
   const reads = plans.filter(step => /\b(r|reservation)\b/.test(step))
-  t.equal(reads.length, 2, plans.join('; '))
+  t.equal(reads.length, 3, plans.join('; '))
   for (const step of reads) t.match(step, /^SEARCH r USING INDEX reservation_begun \(begun_at>\?\)/)
   const calls = plans.filter(step => /^(SEARCH|SCAN) c /.test(step))
-  t.equal(calls.length, 2, plans.join('; '))
+  t.equal(calls.length, 4, plans.join('; '))
   t.match(calls.join('; '), /USING INTEGER PRIMARY KEY/, 'the call of a settled reservation')
   t.match(calls.join('; '), /\(sid=\?\)/, 'that of another one')
 })
