@@ -81,6 +81,7 @@ export class OutboundLeg extends Leg {
   /** Sends the INVITE and waits for the final answer. @throws MediaRefusal before anything is sent */
   async place(facts: InviteFacts): Promise<LegOutcome> {
     const body = await this.makeOffer()
+    this.unanswered = 'ours'
     if (this.ended) return { kind: 'failed', detail: 'ended before the INVITE left', link_lost: false }
     let min_se = 90
     for (let tries = 0; ; tries++) {
@@ -193,6 +194,7 @@ export class OutboundLeg extends Leg {
     try {
       await this.takeAnswer(sdp)
       this.#earlySdp = sdp
+      this.unanswered = null
       return null
     } catch (error) {
       this.log.info({ err: error }, 'SDP of an answer cannot be used')

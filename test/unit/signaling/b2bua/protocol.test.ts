@@ -33,7 +33,7 @@ t.test('glare is 491, and a second offer of the peer while its first is open is 
     ['ours', 'local_offer', 'ours', 491],
     ['theirs', 'remote_offer', 'theirs', 500],
     ['theirs', 'local_offer', 'theirs', 491],
-    ['awaiting_ack', 'remote_empty', 'awaiting_ack', 500],
+    ['awaiting_ack', 'remote_empty', 'awaiting_ack', 491],
     ['awaiting_ack', 'ack', 'stable', null],
     ['theirs', 'answered', 'stable', null],
     ['theirs', 'refused', 'stable', null],
