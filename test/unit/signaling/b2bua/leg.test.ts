@@ -187,6 +187,28 @@ t.test('a 200 that crosses our CANCEL gets a BYE', async t => {
   t.equal(byes.length, 1)
 })
 
+t.test('a 422 is followed once, by an INVITE with its Min-SE, or without a timer when it has none', async t => {
+  for (const [min_se, then] of [
+    ['3600', { expires: '3600', least: '3600' }],
+    [null, { expires: undefined, least: undefined }],
+    ['90', { expires: undefined, least: undefined }],
+    ['4000000000', { expires: undefined, least: undefined }],
+  ] as const) {
+    const { leg, refuse, invites } = await outbound()
+    const placed = leg.place({ uri: 'sip:x', headers: {} })
+    for (let turns = 0; turns < 3; turns++) {
+      await turn()
+      refuse(response(422, '', min_se === null ? {} : { 'min-se': min_se }))
+    }
+    t.match(await placed, { kind: 'refused', response: { status: 422 } })
+    t.same(
+      invites.map(headers => ({ expires: headers['Session-Expires'], least: headers['Min-SE'] })),
+      [{ expires: '1800', least: '90' }, then],
+      `Min-SE: ${min_se}`,
+    )
+  }
+})
+
 t.test('an offer that comes while our INVITE has no answer gets 491', async t => {
   const { leg, hear, handle, answer } = await outbound()
   const update = (body: string) => {

@@ -54,6 +54,11 @@ t.test('our 2xx answers the requested session timer, and an interval below 90 s 
     'Session-Expires': '600;refresher=uac',
     Require: 'timer',
   })
+  t.match(
+    answerHeaders(request({ supported: 'timer', 'min-se': '3600' })),
+    { 'Session-Expires': '3600;refresher=uac' },
+    'RFC 4028 §9: never below the least interval of the request',
+  )
   t.equal(intervalTooSmall(request({ supported: 'timer', 'session-expires': '30' })), '90')
   t.equal(intervalTooSmall(request({ 'session-expires': '30' })), null, 'without the extension the header is ignored')
   t.equal(intervalTooSmall(request({ supported: 'timer', 'session-expires': '90' })), null)
