@@ -29,7 +29,7 @@ export function readRequest(
   if (!ctx.media.connected) return refusedFor('media_unavailable')
   const asked = readInvite(peer, invite, ctx.snapshot().numbers)
   if (asked.max_forwards <= 0) return refusedFor('too_many_hops')
-  if (comesBack(ctx, invite, asked)) return refusedFor('loop_detected', { value: asked.called })
+  if (comesBack(ctx, invite, asked) || circles(asked)) return refusedFor('loop_detected', { value: asked.called })
   const min_se = intervalTooSmall(invite)
   if (min_se !== null) return new InviteRefused({ kind: 'sip', code: 422, headers: { 'Min-SE': min_se } })
   const { refused: body } = invite.content()
@@ -41,6 +41,16 @@ export function readRequest(
   const destination = replaces ? replacedBy(ctx, invite, peer) : destinationOf(ctx, asked)
   return destination instanceof InviteRefused ? destination : { asked, offered, destination }
 }
+
+/** Telephone networks end a call that was diverted 5 times (ITU-T Q.732.2), PBXs after 12 or so. */
+const MOST_DIVERSIONS = 15
+
+/**
+ * Whether a call goes round between us and a PBX that forwards it to us. Each round is a new call with a new
+ * Max-Forwards, but it is diverted once more.
+ */
+const circles = ({ diverters }: PeerRequest): boolean =>
+  Math.max(diverters.length, ...diverters.map(({ counter }) => counter)) >= MOST_DIVERSIONS
 
 /** Whether a target has returned our own call: it names one that is live here, with the same called number. */
 function comesBack(ctx: AdmissionContext, invite: InboundInvite, asked: PeerRequest): boolean {

@@ -5,6 +5,7 @@ import type { Timer } from '../../core/runtime/clock.ts'
 import type { CallRow } from '../../core/state/calls/running-calls.ts'
 import type { DocumentTarget, Entry } from '../../markup/interpreter/types.ts'
 import {
+  CallerGone,
   Cancelled,
   type Credentials,
   type InboundInvite,
@@ -44,6 +45,8 @@ export type CallPlan =
   | { readonly kind: 'replace'; readonly replacement: Replacement }
 
 const SETUP_LIMIT_MS = 180_000
+/** Node's timers hold at most 24 days. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
 /** How long announced early media may stay silent before the caller hears a ring tone. */
 const EARLY_SILENCE_MS = 1000
 
@@ -54,7 +57,8 @@ export class InboundCall extends Call {
   #hunt: Hunt | null = null
   #b: Leg | null = null
   #script: CallScript | null = null
-  #expires = false
+  /** Ends the call when the INVITE expires before its answer. */
+  #expiry: Timer | null = null
   #bridged: 'relay' | 'transcode' | null = null
   readonly #ringback: Ringback
   #earlySilence: Timer | null = null
@@ -100,6 +104,7 @@ export class InboundCall extends Call {
 
   /** Opens the caller's media and starts the plan. A failure ends the call. */
   async begin(policy: LegPolicy, plan: CallPlan): Promise<void> {
+    this.#expire()
     try {
       await this.#a.openMedia(policy, kindOfCaller(this.#a.invite))
       if (!this.#a.late) await this.#a.takeOffer(this.#a.invite.content().sdp)
@@ -126,16 +131,32 @@ export class InboundCall extends Call {
     void this.#hunt?.end(COMPLETED_ELSEWHERE)
     this.#a.prefer = by
     void this.#stopRinging()
-    await this.#a.answer()
+    await this.#answer().catch(() => undefined)
     if (this.ended) return
     this.#answeredNow()
     const { recording } = this.#limits
     if (recording) this.ctx.recording.byPolicy({ call: this, leg: this.#a }, by, recording)
   }
 
+  /** Sends the caller its 200. @throws when it cannot be sent; the call has ended then */
+  async #answer(): Promise<void> {
+    this.#expiry?.cancel()
+    await this.#a.answer().catch(async error => {
+      await this.#unanswered(error)
+      throw error
+    })
+  }
+
+  /** Starts the time after which an unanswered INVITE is refused with 487 (RFC 3261 §13.3.1). */
+  #expire(): void {
+    const ms = (readSeconds(this.#a.invite.header('expires')) ?? 0) * 1000
+    if (ms === 0) return
+    this.#expiry = this.ctx.clock.after(Math.min(ms, LONGEST_TIMER_MS), () => void this.end({ cause: 'ring_timeout' }))
+  }
+
   async #replace(replacement: Replacement): Promise<void> {
     const answer = async (): Promise<void> => {
-      await this.#a.answer()
+      await this.#answer()
       this.#answeredNow()
     }
     try {
@@ -153,6 +174,7 @@ export class InboundCall extends Call {
 
   protected stop(bye_reason: string | null, headers: Readonly<Record<string, string>>): void {
     this.#script?.legEnded(headers)
+    this.#expiry?.cancel()
     this.#earlySilence?.cancel()
     void this.#hunt?.end(bye_reason)
   }
@@ -194,10 +216,7 @@ export class InboundCall extends Call {
         leg: this.#a,
         direction: 'inbound',
         answer: async () => {
-          await this.#a.answer().catch(async error => {
-            await this.#unanswered(error)
-            throw error
-          })
+          await this.#answer()
           this.#answeredNow()
         },
         reject: (sip_code, status) => void this.end({ cause: 'rejected', sip_code, status, reason: null }),
@@ -231,7 +250,7 @@ export class InboundCall extends Call {
       session: this.session,
       listener,
       keep: step => this.keepAttempt(step),
-      ring_ms: this.#setupLimit(),
+      ring_ms: SETUP_LIMIT_MS,
       log: this.log,
       prefer: this.#a,
       next: second && (() => this.#goSecond(second)),
@@ -247,13 +266,6 @@ export class InboundCall extends Call {
     this.initiated({ application_id: found.application_id })
     this.#runScript(found.entry)
     return 'taken'
-  }
-
-  /** Returns the setup timeout. The Expires header of the INVITE may shorten it (RFC 3261 §13.3.1). */
-  #setupLimit(): number {
-    const asked_ms = (readSeconds(this.#a.invite.header('expires')) ?? 0) * 1000
-    this.#expires = asked_ms > 0 && asked_ms < SETUP_LIMIT_MS
-    return this.#expires ? asked_ms : SETUP_LIMIT_MS
   }
 
   #ringing(response: SipResponse): void {
@@ -298,7 +310,7 @@ export class InboundCall extends Call {
     this.#a.prefer = leg
     void this.#stopRinging()
     try {
-      await this.#a.answer()
+      await this.#answer()
       if (this.ended) return
       this.#answeredNow()
       await this.#join(leg)
@@ -323,8 +335,8 @@ export class InboundCall extends Call {
           : outcome.reason === 'no_answer' && outcome.code === 487
             ? 'ring_timeout'
             : 'refused',
-      // 487 reports that the INVITE's Expires ran out; our own setup timeout is a 480.
-      sip_code: outcome.reason === 'no_answer' && outcome.code === 487 && !this.#expires ? 480 : outcome.code,
+      // A 487 would report that the INVITE's Expires has run out.
+      sip_code: outcome.reason === 'no_answer' && outcome.code === 487 ? 480 : outcome.code,
       status: outcome.status,
       reason: outcome.reason,
       headers: reasonOnly(outcome.headers),
@@ -380,6 +392,8 @@ export class InboundCall extends Call {
   async #unanswered(error: unknown): Promise<void> {
     if (this.ended) return
     if (error instanceof Cancelled) await this.end({ cause: 'caller_hung_up' })
+    // As when the 200 is sent and lost.
+    else if (error instanceof CallerGone) await this.end({ cause: 'no_ack' })
     else await this.#cannot(error)
   }
 

@@ -57,6 +57,7 @@ export class InboundLeg extends Leg {
     this.invite = this.session_id.invite(options.invite)
     this.knownFrom(options.invite.source.address)
     this.#late = options.invite.content().sdp === ''
+    if (!this.#late) this.unanswered = 'theirs'
     const { invite } = options
     this.#reliable = hasToken(invite.header('require'), '100rel')
       ? 'required'
@@ -110,12 +111,16 @@ export class InboundLeg extends Leg {
       const given = new Promise<string>(resolve => {
         take = resolve
       })
-      const answered = given.then(sdp => this.takeAnswer(sdp))
+      const answered = given.then(async sdp => {
+        await this.takeAnswer(sdp)
+        this.unanswered = null
+      })
       // Who waits for it, in `answer` or `early`, sees the failure.
       answered.catch(() => undefined)
       this.#early = { answered, take }
       const body = await this.makeOffer()
       if (this.answered || this.ended) return false
+      this.unanswered = 'ours'
       this.#say(status, { body, reliable: true })
     }
     await this.#answeredEarly(this.#early.answered)
@@ -159,12 +164,16 @@ export class InboundLeg extends Leg {
     })
     if (this.#must) await this.#prackLimit()
     if (this.answered || this.ended) return false
+    this.unanswered = null
     // A 200 that waits for the same PRACK has this SDP.
     if (!this.#answering) this.#say(183, { body: sdp, reliable: this.#reliable !== 'no' })
     return true
   }
 
-  /** Sends 200 OK; resolves when the offer/answer exchange is complete. @throws Cancelled, LinkLost, MediaRefusal */
+  /**
+   * Sends 200 OK; resolves when the offer/answer exchange is complete.
+   * @throws Cancelled, CallerGone, LinkLost, MediaRefusal
+   */
   answer(): Promise<void> {
     this.#answering ??= this.#answer()
     return this.#answering
@@ -184,6 +193,7 @@ export class InboundLeg extends Leg {
       ...(this.#auth ? { auth: this.#auth } : {}),
     }
     this.#stillHere.cancel()
+    this.unanswered = null
     const dialog = await this.invite.accept(answer, this.handler)
     this.take(dialog)
     if (this.ended) {

@@ -159,6 +159,11 @@ export class Leg {
     return this.#dialog
   }
 
+  /** Whose offer of the INVITE itself has no answer yet; null when the exchange is complete. */
+  protected set unanswered(whose: 'ours' | 'theirs' | null) {
+    this.#exchange.first = whose
+  }
+
   /** Takes the dialog with the peer. */
   protected take(dialog: Dialog): void {
     this.#dialog = this.session_id.dialog(dialog)

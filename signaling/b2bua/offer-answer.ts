@@ -16,7 +16,7 @@ export type OfferEvent = 'remote_offer' | 'remote_empty' | 'answered' | 'refused
 
 type OfferStep =
   | { readonly state: OfferState; readonly allowed: true }
-  /** Glare: 491. A second offer of the peer while its first is open: 500 with Retry-After (RFC 3261 §14.2). */
+  /** While our offer is open: 491. While the peer's is: 500 with Retry-After (RFC 3261 §14.2, RFC 3311 §5.2). */
   | { readonly state: OfferState; readonly allowed: false; readonly sip_code: 491 | 500 }
 
 const go = (state: OfferState): OfferStep => ({ state, allowed: true })
@@ -27,7 +27,7 @@ export function offerStep(state: OfferState, event: OfferEvent): OfferStep {
     case 'remote_offer':
     case 'remote_empty':
       if (state === 'stable') return go('theirs')
-      return stay(state, state === 'ours' ? 491 : 500)
+      return stay(state, state === 'theirs' ? 500 : 491)
     case 'local_offer':
       return state === 'stable' ? go('ours') : stay(state, 491)
     case 'answered':

@@ -81,26 +81,24 @@ export class OutboundLeg extends Leg {
   /** Sends the INVITE and waits for the final answer. @throws MediaRefusal before anything is sent */
   async place(facts: InviteFacts): Promise<LegOutcome> {
     const body = await this.makeOffer()
+    this.unanswered = 'ours'
     if (this.ended) return { kind: 'failed', detail: 'ended before the INVITE left', link_lost: false }
-    let min_se = 90
-    for (let tries = 0; ; tries++) {
-      const outcome = await this.#try(facts, body, min_se)
-      if (outcome.kind !== 'refused' || outcome.response.status !== 422 || tries > 0 || this.ended) return outcome
-      // RFC 4028 §7.3: the interval was too small for an element on the path. Retry once with the Min-SE that it gave.
-      const wanted = readSeconds(outcome.response.header('min-se')) ?? 0
-      if (!(wanted > min_se && wanted <= 86_400)) return outcome
-      min_se = wanted
-    }
+    const outcome = await this.#try(facts, body, offerHeaders())
+    if (outcome.kind !== 'refused' || outcome.response.status !== 422 || this.ended) return outcome
+    // RFC 4028 §7.3: the interval was too small for an element on the path. Retry once with the Min-SE that it gave, or
+    // without an interval when it gave none that we can use.
+    const wanted = readSeconds(outcome.response.header('min-se')) ?? 0
+    return this.#try(facts, body, wanted > 90 && wanted <= 86_400 ? offerHeaders(undefined, wanted) : {})
   }
 
-  async #try(facts: InviteFacts, body: string, min_se: number): Promise<LegOutcome> {
+  async #try(facts: InviteFacts, body: string, timer: Headers): Promise<LegOutcome> {
     this.#invite = this.ctx.sip.invite(
       {
         ...facts,
         headers: {
           Allow: ALLOW,
           Supported: SUPPORTED,
-          ...offerHeaders(undefined, min_se),
+          ...timer,
           'Content-Type': 'application/sdp',
           ...facts.headers,
           ...this.session_id.headers,
@@ -193,6 +191,7 @@ export class OutboundLeg extends Leg {
     try {
       await this.takeAnswer(sdp)
       this.#earlySdp = sdp
+      this.unanswered = null
       return null
     } catch (error) {
       this.log.info({ err: error }, 'SDP of an answer cannot be used')

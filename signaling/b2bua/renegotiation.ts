@@ -22,6 +22,9 @@ export class Renegotiation {
   #ackTimer: Timer | null = null
   #onLateAnswer: ((sdp: string) => void) | null = null
 
+  /** Whose offer of the INVITE itself has no answer yet (RFC 3311 §5.2). */
+  first: 'ours' | 'theirs' | null = null
+
   /** Refreshes the session of the dialog. */
   readonly session: SessionRefresh
 
@@ -58,7 +61,7 @@ export class Renegotiation {
       refreshed()
       return request.respond(200, { headers: timer })
     }
-    const step = offerStep(this.#state, offer === '' ? 'remote_empty' : 'remote_offer')
+    const step = offerStep(this.first ?? this.#state, offer === '' ? 'remote_empty' : 'remote_offer')
     if (!step.allowed)
       return request.respond(step.sip_code, step.sip_code === 500 ? { headers: { 'Retry-After': '2' } } : {})
     this.#state = step.state

@@ -18,7 +18,7 @@ export type Replacement =
 
 /**
  * Answers the new caller, joins it with the leg that stays, and releases the replaced leg. Does nothing more when one
- * of them has ended meanwhile. @throws MediaRefusal, Cancelled, LinkLost
+ * of them has ended meanwhile. @throws MediaRefusal, Cancelled, CallerGone, LinkLost
  */
 export async function replaceLeg(comes: Party, answer: () => Promise<void>, how: Replacement): Promise<void> {
   const { stays } = how

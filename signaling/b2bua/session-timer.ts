@@ -1,4 +1,4 @@
-import { hasToken, readSessionExpires } from '../../core/domain/sip/values.ts'
+import { hasToken, readSeconds, readSessionExpires } from '../../core/domain/sip/values.ts'
 import type { SipRequest } from '../drachtio/types.ts'
 
 /**
@@ -26,7 +26,9 @@ export function answerHeaders(request: SipRequest): Record<string, string> {
   const wanted = readSessionExpires(header(request, 'session-expires', 'x'))
   const able = hasToken(header(request, 'supported', 'k'), 'timer')
   if (!able) return {}
-  const seconds = Math.max(MIN_SE_SECONDS, wanted?.seconds ?? SESSION_SECONDS)
+  // A proxy on the way may have raised the least interval above what we would choose.
+  const least = Math.max(MIN_SE_SECONDS, readSeconds(request.header('min-se')) ?? 0)
+  const seconds = Math.max(least, wanted?.seconds ?? SESSION_SECONDS)
   const refresher = wanted?.refresher ?? 'uac'
   return {
     'Session-Expires': `${seconds};refresher=${refresher}`,

@@ -6,6 +6,7 @@ import { Authorizer } from '../../core/runtime/sip/authorizer.ts'
 import type { LibraryAnswer, LibraryRequest } from './library.ts'
 import { challengeHeaders, outgoing, requestView, sendableStatus, statusText } from './messages.ts'
 import {
+  CallerGone,
   Cancelled,
   type Dialog,
   type DialogHandler,
@@ -111,7 +112,7 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
             const response = { ...options, handed: around.handOver(authorizer) }
             respond(log, request, answer, 200, response, (error, dialog_id, to) => {
               accepted = !error && Boolean(dialog_id)
-              if (error || !dialog_id) return settle(cancelled ? new Cancelled() : new RequestFailed(String(error)))
+              if (error || !dialog_id) return settle(cancelled ? new Cancelled() : whyUnsent(String(error)))
               settle(
                 around.dialog({
                   id: dialog_id,
@@ -140,6 +141,10 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
     },
   }
 }
+
+/** Why a 200 was not sent, by what the SIP server says. */
+const whyUnsent = (said: string): Error =>
+  /transport for response|unknown transaction/i.test(said) ? new CallerGone(said) : new RequestFailed(said)
 
 /** Passes a request within a dialog to its owner. */
 export function deliver(log: Log, request: LibraryRequest, answer: LibraryAnswer, handler: DialogHandler): void {

@@ -92,7 +92,7 @@ export interface InboundInvite extends SipRequest {
   /** Sends a provisional response. With `reliable` (RFC 3262) it resolves when the PRACK has come. */
   progress(status: number, options?: ResponseOptions & { reliable?: boolean }): Promise<void>
   refuse(status: number, options?: ResponseOptions): void
-  /** Sends 200 OK. `auth` answers challenges to our requests in the dialog. @throws Cancelled, LinkLost */
+  /** Sends 200 OK. `auth` answers challenges to our requests in the dialog. @throws Cancelled, CallerGone, LinkLost */
   accept(options: ResponseOptions & { readonly auth?: Credentials }, handler: DialogHandler): Promise<Dialog>
   /** The peer sent CANCEL, and the SIP server has answered. Calls the listener at once if this has already happened. */
   onCancel(listener: (headers: Headers) => void): void
@@ -198,6 +198,11 @@ export class LinkLost extends Error {
 /** The SIP server did not send the request, or reported no response. */
 export class RequestFailed extends Error {
   override readonly name = 'RequestFailed'
+}
+
+/** The SIP server has lost the connection or the transaction of an INVITE: nothing can be sent to the caller. */
+export class CallerGone extends Error {
+  override readonly name = 'CallerGone'
 }
 
 /** The INVITE was cancelled before it could be answered. */

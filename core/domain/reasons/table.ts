@@ -359,7 +359,7 @@ export const REASONS = {
   no_ack: unknown({
     sip_number: 32022,
     sentence: 'no ACK came for the answer within {value:second|seconds}',
-    mend: 'Check for NAT between the peer and the platform, and for a wrong Contact.',
+    mend: 'Check for NAT between the peer and the platform, a wrong Contact, and a connection that closes meanwhile.',
   }),
   document_failed: caller({
     sip: 503,

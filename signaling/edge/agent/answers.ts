@@ -56,6 +56,7 @@ export class Answers {
     if (!transaction.reachable) {
       this.#pending.finish(pending)
       if (pending.early) this.#core.dropLeg(pending.early)
+      if (pending.leg) this.#unheard(pending, pending.leg, command.status)
       app.send(plainReply(request_id, 'NOK', 'transport for response has been shutdown or closed'))
       return
     }
@@ -94,6 +95,12 @@ export class Answers {
     this.#core.introduced(leg ?? pending.hold)
     app.send(responseSentReply(request_id, wire, pending.id, shown_id, text))
     this.#afterAnswer(pending, leg, status, draft, text)
+  }
+
+  /** The peer of a dialog can't get the answer, which holds all the same: a BYE ends the dialog. */
+  #unheard(pending: PendingServer, leg: AgentLeg, status: number): void {
+    if (leg.incoming === pending) leg.incoming = undefined
+    if (status >= 200) this.#dialogs.judged(pending.transaction, leg, status)
   }
 
   #respondUpdate(

@@ -225,6 +225,14 @@ export class SentRequests {
       leg.outgoing = pending
     }
     leg.state = 'confirmed'
+    if (this.#core.legs.get(leg.id) !== leg) {
+      // A BYE has crossed this answer, so no ACK of the application can follow (RFC 3261 §13.2.2.4). The answer to a
+      // new INVITE may be that of another fork.
+      this.#acknowledge(leg, pending, sent)
+      if (!pending.in_dialog) requestInDialog(this.#core.stack, leg, 'BYE', draft => draft)
+      this.#deliver(pending, response, from, sent)
+      return
+    }
     armAfterResponse(this.#core, leg, response, bodyOf(sent.text))
     if (!pending.app.open) {
       this.#acknowledge(leg, pending, sent)

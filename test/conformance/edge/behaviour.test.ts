@@ -91,6 +91,27 @@ t.test('glare: a re-INVITE that crosses another gets 491 or 500, in both directi
   t.equal(edge.stats().dialogs, 1)
 })
 
+t.test('a 200 to our re-INVITE that a BYE has overtaken gets its ACK', async t => {
+  const { port, robot, edge } = await world(t)
+  const peer = await Peer.open(t)
+  peer.send(request('INVITE', peer.port, { call_id: 'over', body: SDP }), port)
+  const to_tag = tagOf(await peer.next(status(200)))
+  peer.send(request('ACK', peer.port, { call_id: 'over', to_tag }), port)
+  while (!robot.seen.some(s => s.method === 'ACK')) await pause(5)
+  robot.command(`c1|sip||over;from-tag=a\r\nINVITE sip:placeholder SIP/2.0\r\n\r\n${SDP}`)
+  const ours = await peer.next(starts('INVITE'))
+  peer.send(request('BYE', peer.port, { call_id: 'over', to_tag, cseq: 2 }), port)
+  await peer.next(status(200, 'BYE'))
+  t.equal(edge.stats().dialogs, 0)
+  for (let times = 0; times < 2; times++) {
+    peer.send(reply(ours, 200, 'a', SDP, peer.port), port)
+    const ack = await peer.next(starts('ACK'))
+    t.match(ack, `CSeq: ${/CSeq: (\d+)/.exec(ours)?.[1]} ACK`, times === 0 ? 'RFC 3261 §13.2.2.4' : 'again')
+  }
+  while (!robot.seen.some(s => s.text.startsWith('SIP/2.0 200'))) await pause(5)
+  t.notOk(peer.arrived.some(starts('BYE')), 'the dialog has had its BYE')
+})
+
 t.test('the CANCEL of a re-INVITE that crosses its answer gets 200, and the call continues', async t => {
   const { port, edge } = await world(t)
   const peer = await Peer.open(t)

@@ -4,7 +4,7 @@ import { connect as connectTls } from 'node:tls'
 import { WebSocket } from 'ws'
 import t, { type Test } from '../../support/harness/index.ts'
 import { until } from '../../support/wait.ts'
-import { request, SDP, tagOf, type World, world } from './peer.ts'
+import { Peer, request, SDP, starts, tagOf, type World, world } from './peer.ts'
 import { testClock } from './test-clock.ts'
 import { testTls } from './test-tls.ts'
 
@@ -96,6 +96,41 @@ for (const host of ['127.0.0.1', 'localhost'])
     await until('the BYE is at the peer', () => again.startsWith('BYE '))
     t.notMatch(stream.read(), /^BYE /m)
   })
+
+t.test('a request whose connection is lost before its answer leaves nothing open in its dialog', async t => {
+  const w = await world(t)
+  const { robot, edge } = w
+  const peer = await Peer.open(t)
+  robot.answer = (_method, text) => (/CSeq: [23] /.test(text) ? 0 : 200)
+  const call = { call_id: 'lost', via: 'SIP/2.0/TCP' }
+  const first = await open(t, w)
+  first.socket.write(request('INVITE', peer.port, { ...call, body: SDP }))
+  await answered(first)
+  const to_tag = tagOf(first.read().slice(first.read().indexOf('SIP/2.0 200')))
+  first.socket.write(request('ACK', peer.port, { ...call, to_tag }))
+  for (const [cseq, method] of [
+    [2, 'INVITE'],
+    [3, 'BYE'],
+  ] as const) {
+    const stream = await open(t, w)
+    stream.socket.write(request(method, peer.port, { ...call, to_tag, cseq, ...(cseq === 2 ? { body: SDP } : {}) }))
+    const seen = await until('the application has it', () => robot.seen.find(s => s.text.includes(`CSeq: ${cseq} `)))
+    stream.socket.resetAndDestroy()
+    await until('the connection is gone', () => edge.stats().sip_connections === 1)
+    const answer = `SIP/2.0 ${cseq === 2 ? 488 : 200} Robot\r\ncseq: ${cseq} ${method}\r\n\r\n`
+    robot.command(`r${cseq}|sip|${seen.fields[8]}|\r\n${answer}`)
+    const unsent = `|r${cseq}|NOK|transport for response`
+    await until('the edge says that it cannot send', () => robot.replies.some(said => said.includes(unsent)))
+    if (cseq === 3) break
+    // The dialog has no open INVITE, so another may begin.
+    robot.command(`c1|sip||lost;from-tag=a\r\nINVITE sip:placeholder SIP/2.0\r\n\r\n${SDP}`)
+    await until(
+      'our re-INVITE is at the peer',
+      () => /^INVITE /m.test(first.read()) || peer.arrived.some(starts('INVITE')),
+    )
+  }
+  t.equal(edge.stats().dialogs, 0, 'the BYE has ended it')
+})
 
 t.test('a message that is too large or cannot be framed is refused, and its connection closes', async t => {
   const w = await world(t)

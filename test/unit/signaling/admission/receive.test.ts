@@ -54,6 +54,29 @@ t.test('a refusal of any step is counted and answered once, those by SIP alone t
   })
 })
 
+t.test('a call that was diverted more often than any network allows goes round, and is refused', async t => {
+  const numbers = (count: number) =>
+    Array.from({ length: count }, (_, at) => `<sip:+23420100000${10 + at}@pbx.example>`)
+  const diversion = (count: number) => numbers(count).map(by => `${by};reason=unconditional`)
+  const loop = { answers: [{ status: 482 }], counted: ['loop_detected'] }
+  for (const [what, headers] of [
+    ['a forwarder adds its number', { diversion: diversion(15).join(', ') }],
+    ['it counts', { diversion: `${diversion(1)};counter=15` }],
+    ['it adds where it sends the call', { 'history-info': numbers(16).join(', ') }],
+  ] as const)
+    t.match(await received(headers), loop, what)
+  for (const headers of [
+    { diversion: diversion(14).join(', ') },
+    {
+      diversion: diversion(6)
+        .map((by, at) => `${by};counter=${6 - at}`)
+        .join(', '),
+    },
+    { 'history-info': Array.from({ length: 30 }, () => numbers(1)[0]).join(', ') },
+  ])
+    t.notOk((await received(headers)).counted.includes('loop_detected'), JSON.stringify(headers))
+})
+
 t.test('a step that fails unexpectedly is counted and answered once', async t => {
   const broken = () => {
     throw new Error('broken')

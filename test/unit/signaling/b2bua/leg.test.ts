@@ -13,6 +13,7 @@ import type {
   Headers,
   InboundInvite,
   InboundRequest,
+  InviteOptions,
   InviteProgress,
   InviteResult,
   SipResponse,
@@ -97,11 +98,13 @@ async function stage() {
 }
 
 async function outbound() {
+  const invites: Headers[] = []
   const { log, byes, taken, waits, session, dialog, listener } = await stage()
   let settle: (result: InviteResult) => void = () => undefined
   let progress: InviteProgress | null = null
   const sip = {
-    invite(_options: unknown, given: InviteProgress) {
+    invite({ headers }: InviteOptions, given: InviteProgress) {
+      invites.push(headers)
       progress = given
       const result = new Promise<InviteResult>(resolve => {
         settle = resolve
@@ -118,8 +121,8 @@ async function outbound() {
   const handle: DialogHandler = (made, facts) => progress?.handler(made, facts)
   const hear = (heard: SipResponse): void => progress?.provisional?.(heard)
   const answer = (final = response(200, 'v=0 theirs')): void => settle({ kind: 'answered', dialog, response: final })
-  const refuse = (): void => settle({ kind: 'refused', response: response(487) })
-  return { leg, log, byes, taken, waits, handle, hear, answer, refuse }
+  const refuse = (final = response(487)): void => settle({ kind: 'refused', response: final })
+  return { leg, log, byes, taken, waits, handle, hear, answer, refuse, invites }
 }
 
 t.test('of two forks with early media, the one that answers without SDP has the media', async t => {
@@ -184,6 +187,51 @@ t.test('a 200 that crosses our CANCEL gets a BYE', async t => {
   t.equal(byes.length, 1)
 })
 
+t.test('a 422 is followed once, by an INVITE with its Min-SE, or without a timer when it has none', async t => {
+  for (const [min_se, then] of [
+    ['3600', { expires: '3600', least: '3600' }],
+    [null, { expires: undefined, least: undefined }],
+    ['90', { expires: undefined, least: undefined }],
+    ['4000000000', { expires: undefined, least: undefined }],
+  ] as const) {
+    const { leg, refuse, invites } = await outbound()
+    const placed = leg.place({ uri: 'sip:x', headers: {} })
+    for (let turns = 0; turns < 3; turns++) {
+      await turn()
+      refuse(response(422, '', min_se === null ? {} : { 'min-se': min_se }))
+    }
+    t.match(await placed, { kind: 'refused', response: { status: 422 } })
+    t.same(
+      invites.map(headers => ({ expires: headers['Session-Expires'], least: headers['Min-SE'] })),
+      [{ expires: '1800', least: '90' }, then],
+      `Min-SE: ${min_se}`,
+    )
+  }
+})
+
+t.test('an offer that comes while our INVITE has no answer gets 491', async t => {
+  const { leg, hear, handle, answer } = await outbound()
+  const update = (body: string) => {
+    const { made, answers } = request('UPDATE', {}, body)
+    handle(made, asPeer)
+    return answers
+  }
+  const placed = leg.place({ uri: 'sip:x', headers: {} })
+  await turn()
+  hear(response(180, '', { to: '<sip:x>;tag=one' }))
+  const first = update('v=0 their offer')
+  await turn()
+  t.same(first, [491], 'RFC 3311 §5.2')
+  t.same(update(''), [200], 'one without an offer changes no session')
+  hear(response(183, 'v=0 theirs', { to: '<sip:x>;tag=one' }))
+  await turn()
+  const second = update('v=0 their offer')
+  await turn()
+  t.same(second, [200], 'our offer has its answer')
+  answer()
+  t.equal((await placed).kind, 'answered')
+})
+
 /** An INVITE of a caller; `does` is what this test looks at. */
 const inviteOf = (content: ReturnType<typeof message>, does: Partial<InboundInvite>): InboundInvite => ({
   ...content,
@@ -226,7 +274,11 @@ async function ringing(
   const { session, listener, dialog } = await stage()
   const said: { status: number; body?: string; reliable?: boolean }[] = []
   const clock = new ManualClock()
+  let early: DialogHandler = () => undefined
   const invite = inviteOf(message(headers, 'v=0 theirs'), {
+    onEarly: given => {
+      early = given
+    },
     progress: (status, { body, reliable } = {}) => {
       said.push({ status, ...(body ? { body } : {}), ...(reliable ? { reliable } : {}) })
       return reliable ? acknowledged() : Promise.resolve()
@@ -240,8 +292,27 @@ async function ringing(
     listener,
     invite,
   })
-  return { leg, clock, said }
+  return { leg, clock, said, handle: (made: InboundRequest) => early(made, asPeer) }
 }
+
+t.test('an offer that comes while the INVITE has no answer of ours gets 500 with Retry-After', async t => {
+  const { leg, handle } = await ringing({ supported: '100rel' })
+  leg.ring()
+  const retries: (string | undefined)[] = []
+  const [first, second] = [request('UPDATE', {}, 'v=0 1'), request('UPDATE', {}, 'v=0 2')]
+  const respond: InboundRequest['respond'] = (status, options) => {
+    retries.push(options?.headers?.['Retry-After'])
+    first.made.respond(status)
+  }
+  handle({ ...first.made, respond })
+  await turn()
+  t.same([first.answers, retries.length], [[500], 1], 'RFC 3311 §5.2')
+  t.match(retries[0], /^\d+$/)
+  await leg.early()
+  handle(second.made)
+  await turn()
+  t.same(second.answers, [200], 'the offer of the INVITE has its answer')
+})
 
 t.test('a caller that has heard nothing for 50 s gets a 183', async t => {
   const { leg, clock, said } = await ringing()
@@ -336,6 +407,10 @@ t.test(
     leg.ring()
     await turn()
     t.same(said, [{ status: 180, body: 'v=0 ours', reliable: true }])
+    const update = request('UPDATE', {}, 'v=0 their offer')
+    early(update.made, asPeer)
+    await turn()
+    t.same(update.answers, [491], 'our offer is open (RFC 3311 §5.2)')
     const answering = leg.answer()
     const prack = request('PRACK', {}, 'v=0 theirs')
     early(prack.made, asPeer)
@@ -376,7 +451,7 @@ t.test('a leg reports why the SIP server ended its dialog', async t => {
   }
 })
 
-t.test('a leg answers 500 to an offer while another exchange is open, until the ACK with the answer', async t => {
+t.test('a leg refuses an offer while another exchange is open, until the ACK with the answer', async t => {
   const { handle } = await inbound()
   handle(request('ACK').made)
   const [first, second] = [request('INVITE', {}, 'v=0 1'), request('UPDATE', {}, 'v=0 2')]
@@ -390,7 +465,7 @@ t.test('a leg answers 500 to an offer while another exchange is open, until the 
   t.same(late.answers, [200])
   const between = request('UPDATE', {}, 'v=0 3')
   handle(between.made)
-  t.same(between.answers, [500], 'our offer is still open')
+  t.same(between.answers, [491], 'our offer is still open')
   handle(request('ACK', {}, 'v=0 4').made)
   await turn()
   const after = request('INVITE', {}, 'v=0 5')

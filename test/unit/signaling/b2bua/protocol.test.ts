@@ -33,7 +33,7 @@ t.test('glare is 491, and a second offer of the peer while its first is open is 
     ['ours', 'local_offer', 'ours', 491],
     ['theirs', 'remote_offer', 'theirs', 500],
     ['theirs', 'local_offer', 'theirs', 491],
-    ['awaiting_ack', 'remote_empty', 'awaiting_ack', 500],
+    ['awaiting_ack', 'remote_empty', 'awaiting_ack', 491],
     ['awaiting_ack', 'ack', 'stable', null],
     ['theirs', 'answered', 'stable', null],
     ['theirs', 'refused', 'stable', null],
@@ -54,6 +54,11 @@ t.test('our 2xx answers the requested session timer, and an interval below 90 s 
     'Session-Expires': '600;refresher=uac',
     Require: 'timer',
   })
+  t.match(
+    answerHeaders(request({ supported: 'timer', 'min-se': '3600' })),
+    { 'Session-Expires': '3600;refresher=uac' },
+    'RFC 4028 §9: never below the least interval of the request',
+  )
   t.equal(intervalTooSmall(request({ supported: 'timer', 'session-expires': '30' })), '90')
   t.equal(intervalTooSmall(request({ 'session-expires': '30' })), null, 'without the extension the header is ignored')
   t.equal(intervalTooSmall(request({ supported: 'timer', 'session-expires': '90' })), null)

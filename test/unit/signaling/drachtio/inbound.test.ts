@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { deliver, inboundInvite, type Surroundings } from '../../../../signaling/drachtio/inbound.ts'
 import type { LibraryAnswer, LibraryMessage, LibraryRequest } from '../../../../signaling/drachtio/library.ts'
-import type { Dialog, ServerEnd } from '../../../../signaling/drachtio/types.ts'
+import { CallerGone, type Dialog, type ServerEnd } from '../../../../signaling/drachtio/types.ts'
 import t from '../../../support/harness/index.ts'
 
 const HEADERS: Readonly<Record<string, string>> = {
@@ -18,14 +18,14 @@ const message = (to = HEADERS['to'] ?? ''): LibraryMessage => ({
 })
 
 function anInvite() {
-  const sent: { status: number; done: () => void }[] = []
+  const sent: { status: number; done: (error?: string) => void }[] = []
   const dialogs: Surroundings['dialogs'] = new Map()
   let cancel = (): void => undefined
   const answer: LibraryAnswer = {
     finalResponseSent: false,
     stackDialogId: 'dialog-1',
     send: (status, _reason, _options, callback) =>
-      sent.push({ status, done: () => callback(null, message(`${HEADERS['to']};tag=ours`)) }),
+      sent.push({ status, done: (error = undefined) => callback(error ?? null, message(`${HEADERS['to']};tag=ours`)) }),
   }
   const request: LibraryRequest = {
     ...message(),
@@ -64,6 +64,21 @@ t.test('a refusal after the 200 is ignored, and the dialog still receives reques
     sent.map(({ status }) => status),
     [180, 200],
   )
+})
+
+t.test('a 200 that finds no connection or transaction of the caller is told from our own faults', async t => {
+  for (const [said, gone] of [
+    ['transport for response has been shutdown or closed', true],
+    ['Response not sent due to unknown transaction', true],
+    ['missing content-type', false],
+  ] as const) {
+    const { invite, sent } = anInvite()
+    const dialog = invite.accept({}, () => undefined)
+    sent[0]?.done(said)
+    const error = await dialog.catch(failed => failed)
+    t.equal(error instanceof CallerGone, gone, said)
+    t.equal(error.message, said)
+  }
 })
 
 t.test('a refusal before the final response removes the early dialog', async t => {
