@@ -67,7 +67,7 @@ export const gather = verb('Gather', ATTRIBUTES, {
       report({ rule: 'bad_value', number: 13311, detail, place: written, element: 'Gather' })
     }
     const partial = node.element.attributes['partialResultCallback']
-    if (node.attributes.sensitive && partial) {
+    if (node.attributes.sensitive && partial && node.given.has('partialResultCallback')) {
       const detail = 'partialResultCallback of a sensitive <Gather> is not called'
       report({ rule: 'no_effect', number: 13329, detail, place: partial, element: 'Gather' })
     }
