@@ -16,6 +16,8 @@ export interface AttributeType<T> {
   readonly ignored: boolean
   /** With `ignored`: a document that sets it expects to hear a difference, so the call gets a warning. */
   readonly warns?: true
+  /** An empty text is as if the attribute were not given: templates leave the attributes empty that they do not use. */
+  readonly empty_is_absent?: true
   /** Returns a warning about a text that is nevertheless used. */
   doubt?(text: string): string | undefined
 }
@@ -44,6 +46,8 @@ function attribute<T>(values: string, options: Options<T>, read: (text: string) 
     ignored: false,
   }
 }
+
+const emptyIsAbsent = <T>(type: AttributeType<T>): AttributeType<T> => ({ ...type, empty_is_absent: true })
 
 /** A decimal integer. A value outside min..max is bad, or with `clamp` becomes the nearer limit. */
 export function integer<T extends number | null>(
@@ -91,10 +95,11 @@ export function method(number?: number, effect?: Effect): AttributeType<'GET' | 
 /** Event names separated by spaces or commas. Unknown names are dropped with a warning. */
 export function events(known: readonly string[], fallback: readonly string[], number: number) {
   const split = (text: string) => text.split(/[\s,]+/).filter(Boolean)
+  const list = attribute(`list of ${known.join(', ')}`, { default: fallback, number }, text =>
+    split(text).filter(word => known.includes(word)),
+  )
   return {
-    ...attribute(`list of ${known.join(', ')}`, { default: fallback, number }, text =>
-      split(text).filter(word => known.includes(word)),
-    ),
+    ...emptyIsAbsent(list),
     doubt: (text: string) => {
       const unknown = split(text).find(word => !known.includes(word))
       return unknown === undefined ? undefined : `unknown event "${unknown}"`
@@ -105,8 +110,9 @@ export function events(known: readonly string[], fallback: readonly string[], nu
 /** Text of up to `max` characters; defaults to null. */
 export function text(options: { max?: number; number?: number; effect?: Effect } = {}): AttributeType<string | null> {
   const { max = 4096 } = options
-  return attribute<string | null>(`text up to ${max} characters`, { ...options, default: null }, value =>
-    value.length <= max ? value : undefined,
+  const about = { ...options, default: null }
+  return emptyIsAbsent(
+    attribute<string | null>(`text up to ${max} characters`, about, value => (value.length <= max ? value : undefined)),
   )
 }
 
@@ -122,13 +128,15 @@ export function pattern<T extends string | null>(
 /** A URL as written, absolute http(s) or relative; defaults to null. The verb resolves it on use. */
 export function url(number?: number, effect?: Effect): AttributeType<string | null> {
   const options = { default: null, ...(number ? { number } : {}), ...(effect ? { effect } : {}) }
-  return attribute<string | null>('URL', options, value => (isUrl(value) ? value : undefined))
+  return emptyIsAbsent(attribute<string | null>('URL', options, value => (isUrl(value) ? value : undefined)))
 }
 
 /** A ws(s) URL as written; defaults to null. */
 export function socketUrl(number: number): AttributeType<string | null> {
-  return attribute<string | null>('wss:// or ws:// URL', { default: null, number }, value =>
-    isSocketUrl(value) ? value : undefined,
+  return emptyIsAbsent(
+    attribute<string | null>('wss:// or ws:// URL', { default: null, number }, value =>
+      isSocketUrl(value) ? value : undefined,
+    ),
   )
 }
 
@@ -164,7 +172,7 @@ export function custom<T>(values: string, options: Options<T>, read: (value: str
 
 /** An attribute that is accepted and has no effect. */
 export function ignored(values = 'any'): AttributeType<string | null> {
-  return { ...attribute<string | null>(values, { default: null }, value => value), ignored: true }
+  return { ...emptyIsAbsent(attribute<string | null>(values, { default: null }, value => value)), ignored: true }
 }
 
 /** An attribute that is read and has no effect, although its documents expect one: it leaves a warning. */

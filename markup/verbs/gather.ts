@@ -40,10 +40,12 @@ type GatherNode = Node<typeof ATTRIBUTES>
 interface GatherState {
   /** Id of the prompt while it plays. */
   readonly play: string | null
-  /** Id of the timer. It starts at the end of the prompt and restarts with each key. */
+  /** Id of the timer. It starts at the end of the prompt, or when speech stops that, and restarts with each key. */
   readonly timer: string | null
   /** Id of the recognizer while it listens. */
   readonly recognize: string | null
+  /** The recognizer hears something. Its result is awaited also when the time is over. */
+  readonly speaking?: boolean
   readonly keys: boolean
   readonly digits: string
   /** Id of the pause of the call's recordings while a secret is typed or said. */
@@ -67,7 +69,7 @@ export const gather = verb('Gather', ATTRIBUTES, {
       report({ rule: 'bad_value', number: 13311, detail, place: written, element: 'Gather' })
     }
     const partial = node.element.attributes['partialResultCallback']
-    if (node.attributes.sensitive && partial) {
+    if (node.attributes.sensitive && partial && node.given.has('partialResultCallback')) {
       const detail = 'partialResultCallback of a sensitive <Gather> is not called'
       report({ rule: 'no_effect', number: 13329, detail, place: partial, element: 'Gather' })
     }
@@ -108,16 +110,16 @@ export const gather = verb('Gather', ATTRIBUTES, {
         noteFailures(turn, event, number => NESTED[number] ?? number)
         return stay(promptOver(node, turn, state))
       case 'timer':
-        return event.id === state.timer ? finish(node, turn, { ...state, timer: null }, '') : undefined
+        return event.id === state.timer ? timeIsOver(node, turn, { ...state, timer: null }) : undefined
       case 'speech_started':
-        return event.id === state.recognize ? stay(stopPromptAndClock(turn, state)) : undefined
+        return event.id === state.recognize ? stay(speechBegins(node, turn, state)) : undefined
       case 'speech_result':
         if (event.id !== state.recognize) return undefined
-        return finishSpeech(node, turn, { ...state, recognize: null }, event)
+        return event.text === '' ? onNoise(node, turn, state) : finishSpeech(node, turn, state, event)
       case 'speech_failed': {
         if (event.id !== state.recognize) return undefined
         turn.warn(13343, `speech recognition failed: ${event.detail}`)
-        const silent = { ...state, recognize: null }
+        const silent = { ...state, recognize: null, speaking: false }
         if (!state.keys) return finish(node, turn, silent, '')
         return stay(state.play === null && state.timer === null ? { ...silent, timer: startClock(node, turn) } : silent)
       }
@@ -200,7 +202,7 @@ function onKey(node: GatherNode, turn: Turn, before: GatherState, key: string): 
   if (state.recognize !== null) {
     // Only the kind of input that comes first counts.
     turn.emit({ type: 'stop_recognize', id: state.recognize })
-    state = { ...state, recognize: null }
+    state = { ...state, recognize: null, speaking: false }
   }
   if (key === node.attributes.finishOnKey) {
     turn.key_obeyed = true
@@ -219,14 +221,30 @@ function finish(node: GatherNode, turn: Turn, state: GatherState, key: string): 
   return request(node, { Digits: state.digits, FinishedOnKey: key })
 }
 
+function timeIsOver(node: GatherNode, turn: Turn, state: GatherState): Move {
+  return state.speaking ? stay(state) : finish(node, turn, state, '')
+}
+
+/** Stops the prompt. The clock runs on, because what was heard may be noise. */
+function speechBegins(node: GatherNode, turn: Turn, state: GatherState): GatherState {
+  if (state.play !== null) turn.emit({ type: 'stop_play', id: state.play })
+  const timer = state.timer ?? (state.speaking ? null : startClock(node, turn))
+  return { ...state, play: null, speaking: true, timer }
+}
+
+/** What was heard has no words. The recognizer listens on until the time is over. */
+function onNoise(node: GatherNode, turn: Turn, state: GatherState): Move {
+  const over = state.play === null && state.timer === null
+  return over ? finish(node, turn, state, '') : stay({ ...state, speaking: false })
+}
+
 function finishSpeech(
   node: GatherNode,
   turn: Turn,
   state: GatherState,
   heard: Extract<Event, { type: 'speech_result' }>,
 ): Move {
-  if (heard.text === '') return finish(node, turn, state, '')
-  stopAll(turn, state)
+  stopAll(turn, { ...state, recognize: null })
   return request(node, {
     SpeechResult: heard.text,
     Confidence: String(heard.confidence),

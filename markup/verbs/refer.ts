@@ -81,9 +81,10 @@ export const refer = verb('Refer', ATTRIBUTES, {
 
 type Status = 'completed' | 'busy' | 'failed' | 'canceled'
 
+/** A last NOTIFY of 1xx says that the transfer was still going on (RFC 3515 §2.4.5), not that it succeeded. */
 function statusOf(sip_code: number | null, notify_code: number | null): Status {
   if (sip_code === null || sip_code >= 300 || notify_code === null) return 'failed'
-  if (notify_code < 300) return 'completed'
+  if (notify_code >= 200 && notify_code < 300) return 'completed'
   return notify_code === 486 || notify_code === 600 ? 'busy' : 'failed'
 }
 

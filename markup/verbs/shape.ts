@@ -131,6 +131,7 @@ function readAttributes<A extends AttributeTypes>(
       continue
     }
     const trimmed = written.value.trim()
+    if (trimmed === '' && type.empty_is_absent) continue
     const value = type.read(trimmed)
     const doubt = value === undefined ? undefined : type.doubt?.(trimmed)
     if (value === undefined) {

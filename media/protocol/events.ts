@@ -134,9 +134,10 @@ export const EVENTS = {
   'leg.first_packet': event({ leg_id: Id }),
   /**
    * No RTP arrived for 10 s. Repeated every 10 s. Not sent while the peer's SDP puts us on hold or announces no media.
-   * Of a browser also each 5 s from the 30th on in which it has sent no ICE check.
+   * Of a browser also, with `no_consent`, each 5 s from the 30th on in which it has sent no ICE check, on hold too, and
+   * with 0 when it sends them again.
    */
-  'leg.silent': event({ leg_id: Id, for_ms: Type.Integer() }),
+  'leg.silent': event({ leg_id: Id, for_ms: Type.Integer(), no_consent: Type.Optional(Type.Literal(true)) }),
   /** SRTP is required and no packet was authentic for 5 s, or the DTLS handshake of a browser's leg failed. */
   'leg.srtp_failed': event({ leg_id: Id }),
   /** What the reader of SDP forgave in the peer's description, a sentence each. No note comes twice. */

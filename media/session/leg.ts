@@ -428,7 +428,8 @@ export class MediaLeg {
       onProved: paths => {
         if (!stream.closed) stream.prove(paths)
       },
-      onSilent: for_ms => this.#emit({ event: 'leg.silent', leg_id: this.id, for_ms: Math.round(for_ms) }),
+      onSilent: for_ms =>
+        this.#emit({ event: 'leg.silent', leg_id: this.id, for_ms: Math.round(for_ms), no_consent: true }),
       onFailed: () => this.#emit({ event: 'leg.srtp_failed', leg_id: this.id }),
     })
   }

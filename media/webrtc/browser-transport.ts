@@ -47,7 +47,10 @@ export interface BrowserTransportOptions {
   readonly onChange: (state: BrowserState | null) => void
   /** Called with the addresses from which the browser may send besides the path. */
   readonly onProved: (paths: readonly Path[]) => void
-  /** Called at each look at a peer without consent, with how long it has proved none since we know its SDP. */
+  /**
+   * Called at each look at a peer without consent, with how long it has proved none since we know its SDP; once with 0
+   * when it is there again.
+   */
   readonly onSilent: (for_ms: number) => void
   readonly onFailed: (detail: string) => void
 }
@@ -78,6 +81,7 @@ export class BrowserTransport {
   #srtp: SrtpKeys | null = null
   /** When the peer's last SDP came. A peer that is still called is not silent. */
   #described_at_ms = Number.POSITIVE_INFINITY
+  #silent = false
   #lost = false
   #closed = false
 
@@ -112,9 +116,13 @@ export class BrowserTransport {
   }
 
   close(): void {
+    this.#looking.cancel()
+    this.#stop()
+  }
+
+  #stop(): void {
     if (this.#closed) return
     this.#closed = true
-    this.#looking.cancel()
     this.#dtls?.close()
   }
 
@@ -191,17 +199,19 @@ export class BrowserTransport {
   /** Stops sending when the peer's consent has expired (RFC 7675 §5.1). */
   #checkConsent(): void {
     const silent_ms = this.#ice.silent_ms()
-    if (silent_ms < CONSENT_MS) return
     const for_ms = Math.min(silent_ms, this.#options.clock.monotonic_ms() - this.#described_at_ms)
-    if (for_ms >= CONSENT_MS) this.#options.onSilent(for_ms)
-    if (this.#lost || !this.#srtp) return
+    const silent = for_ms >= CONSENT_MS
+    if (silent || this.#silent) this.#options.onSilent(silent ? for_ms : 0)
+    this.#silent = silent
+    if (silent_ms < CONSENT_MS || this.#lost || !this.#srtp) return
     this.#lost = true
     this.#options.onChange(null)
   }
 
+  /** Takes nothing more of a peer whose handshake failed. The looks go on: the peer is silent now. */
   #fail(detail: string): void {
     if (this.#closed) return
-    this.close()
+    this.#stop()
     this.#options.onFailed(detail)
   }
 }

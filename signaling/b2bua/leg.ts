@@ -78,6 +78,8 @@ export class Leg {
   /** Whether the peer may send keys by RFC 4733. */
   #key_events = false
   #silent_ms = 0
+  /** How long a browser has sent no ICE checks. It sends them on hold, too. */
+  #no_consent_ms = 0
   #received = 0
   #heard = false
   #mediaOpen = false
@@ -141,9 +143,9 @@ export class Leg {
     return this.callingDialog ? 'called' : 'caller'
   }
 
-  /** How long the peer has been silent; 0 while it sends or is on hold. */
+  /** How long the peer has been silent; 0 while it sends or is on hold, unless it is a browser that has vanished. */
   get silent_ms(): number {
-    return this.#held ? 0 : this.#silent_ms
+    return Math.max(this.#no_consent_ms, this.#held ? 0 : this.#silent_ms)
   }
 
   /** Whether any media has come from the peer. */
@@ -251,7 +253,7 @@ export class Leg {
     this.take(dialog)
     this.#answered = true
     this.#answered_ms ??= this.ctx.clock.now()
-    this.#silent_ms = 0
+    this.#alive()
     this.#exchange.session.allowed(session.allow)
     this.#exchange.session.agreed(session.expires, session.role)
   }
@@ -405,17 +407,26 @@ export class Leg {
     if (this.#ended || (this.foreign && heard.event === 'leg.sdp_notes')) return
     const event =
       this.foreign && heard.event === 'leg.stats' ? { ...heard, stats: withoutAddresses(heard.stats) } : heard
-    if (event.event === 'leg.silent') this.#silent_ms = this.#silenceOf(event.for_ms)
-    else if (event.event === 'leg.first_packet') {
+    if (event.event === 'leg.silent') {
+      const silent_ms = this.#silenceOf(event.for_ms)
+      if (event.no_consent) this.#no_consent_ms = silent_ms
+      else this.#silent_ms = silent_ms
+    } else if (event.event === 'leg.first_packet') {
       this.#heard = true
-      this.#silent_ms = 0
+      this.#alive()
     } else if (event.event === 'leg.stats') {
       this.#sample = event.stats
-      if (event.stats.packets_received > this.#received) this.#silent_ms = 0
+      if (event.stats.packets_received > this.#received) this.#alive()
       this.#received = event.stats.packets_received
     }
     if (event.event === 'dtmf') this.#key(event.digit, 'media', event.duration_ms)
     else this.listener.media(this, event)
+  }
+
+  /** The peer has sent something. */
+  #alive(): void {
+    this.#silent_ms = 0
+    this.#no_consent_ms = 0
   }
 
   /** A browser may take no notice of our SDP before the answer. Its silence counts from there. */
@@ -437,7 +448,7 @@ export class Leg {
   #setHeld(held: boolean): void {
     if (held === this.#held) return
     this.#held = held
-    this.#silent_ms = 0
+    this.#alive()
     if (this.#answered) this.listener.held(this, held)
   }
 

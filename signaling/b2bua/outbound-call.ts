@@ -73,6 +73,11 @@ export class OutboundCall extends Call {
     return this.#endHeaders
   }
 
+  /** What is kept of the answer; null before it. */
+  get answer(): OutboundLeg['answer'] {
+    return this.#leg?.answer ?? null
+  }
+
   get detail(): string | null {
     return this.#detail
   }

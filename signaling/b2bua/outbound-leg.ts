@@ -32,6 +32,9 @@ export type LegOutcome =
   | { readonly kind: 'bad_answer'; readonly code: 488 | 502; readonly detail: string }
   | { readonly kind: 'failed'; readonly detail: string; readonly link_lost: boolean }
 
+/** What is kept of the answer to the INVITE. */
+type Answer = Pick<SipResponse, 'headers' | 'source'>
+
 interface Unusable {
   /** Null when the answer is not to blame. */
   readonly code: 488 | 502 | null
@@ -53,6 +56,7 @@ export class OutboundLeg extends Leg {
   /** Applies the SDP of provisional responses one after the other, and that of the final response last. */
   #taking: Promise<void> = Promise.resolve()
   #accepted = false
+  #answer: Answer | null = null
   /** A BYE from the callee that came while its answer was being applied. */
   #parting: LegEnd | null = null
 
@@ -169,10 +173,17 @@ export class OutboundLeg extends Leg {
       allow: response.header('allow'),
       role: 'uac',
     })
+    const { headers, source } = response
+    this.#answer = { headers, source }
     const parting = this.#parting
     // The owner learns of the answer before it learns of the BYE.
     if (parting) setImmediate(() => super.farEnd(parting))
     return { kind: 'answered', response }
+  }
+
+  /** Null before the leg is answered. */
+  get answer(): Answer | null {
+    return this.#answer
   }
 
   protected override farEnd(facts: LegEnd): void {

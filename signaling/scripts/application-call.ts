@@ -48,6 +48,7 @@ class WireLeg extends Leg {
  */
 export class ApplicationCall extends Call {
   readonly endHeaders: Readonly<Record<string, string>> = {}
+  readonly answer = null
   readonly detail = null
   readonly #application: ApplicationConfig
   readonly #parameters: FormParameters

@@ -119,6 +119,7 @@ export class Children {
     const script = this.#script.another(
       {
         ...answeredHost(call, leg, () => undefined),
+        parameters: () => answerParameters(child),
         done: outcome =>
           this.#emit({
             type: 'whisper_ended',
@@ -305,5 +306,18 @@ export class Children {
       number: null,
       detail: call.detail,
     })
+  }
+}
+
+/** What the whisper of a SIP address is told of the answer (voice-compat.md §7.1, §12.1). */
+function answerParameters({ command, call }: Child): Record<string, string> {
+  const answer = call?.answer ?? null
+  if (command.target.kind !== 'sip' || !call || !answer) return {}
+  const headers = Object.entries(customHeaders(answer.headers))
+  const { sip_call_id } = call.row_now
+  return {
+    ...(sip_call_id === null ? {} : { SipCallId: sip_call_id }),
+    SipSourceIp: answer.source.address,
+    ...Object.fromEntries(headers.map(([name, value]) => [`SipHeader_${name}`, value])),
   }
 }

@@ -238,7 +238,10 @@ export class Queues {
       entry: { kind: 'request', ...whisper },
       again: false,
       parameters,
-      done: () => void this.#join(queue, caller, agent),
+      done: outcome => {
+        if (outcome === 'hangup') void caller.script.host.call.end({ cause: 'script' })
+        else void this.#join(queue, caller, agent)
+      },
     })
   }
 

@@ -174,13 +174,20 @@ export class Recognitions {
     else this.#partial(event.recognize_id, live, { text, confidence, language })
   }
 
+  /** Reports a result and ends the recognition. After noise, which has no words, the recognizer listens on. */
   #result(
     recognize_id: string,
     live: Listening,
     result: { text: string; confidence: number; language: string | null },
   ): void {
-    this.#forget(recognize_id)
-    this.#stop(recognize_id)
+    if (result.text === '') {
+      live.limit?.cancel()
+      live.speaking = false
+      live.partial = null
+    } else {
+      this.#forget(recognize_id)
+      this.#stop(recognize_id)
+    }
     this.#emit({ type: 'speech_result', id: live.command.id, ...result })
   }
 

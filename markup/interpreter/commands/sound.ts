@@ -83,8 +83,9 @@ interface SendDigits {
 }
 
 /**
- * Recognizes this leg's speech. Answered by at most one `speech_started`, then by `speech_result` (an empty text means
- * that nothing was heard) or `speech_failed`. The executor sends interim results to `partial`.
+ * Recognizes this leg's speech. Answered by `speech_started`, then by `speech_result` or `speech_failed`. An empty text
+ * of `speech_result` is noise: the executor listens on, and the same events may follow again. It sends interim results
+ * to `partial`.
  */
 export interface Recognize {
   readonly type: 'recognize'

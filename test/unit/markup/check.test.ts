@@ -81,6 +81,7 @@ t.test('relative URLs are noted only in an inline document, with the level of a 
     '4:15 warning 11100 relative_url (write an absolute URL)',
     '5:1 error 11100 relative_url (write an absolute URL)',
   ])
+  t.strictSame(lines(response('<Gather action=""/>')), ['2:1 error 11100 relative_url (add an absolute action)'])
 })
 
 t.test('the check reports attributes without effect', async t => {

@@ -163,9 +163,9 @@ t.test('speech stops the prompt and is sent to the action', async t => {
   })
   const { id } = phone.last('recognize')
   phone.send({ type: 'speech_started', id })
-  phone.expect('stop_play')
+  phone.expect('stop_play start_timer')
   phone.send({ type: 'speech_result', id, text: 'oui', confidence: 0.91, language: 'fr-FR' })
-  phone.expect('digits_off fetch')
+  phone.expect('cancel_timer digits_off fetch')
   t.strictSame(phone.last('fetch').parameters, { SpeechResult: 'oui', Confidence: '0.91', Language: 'fr-FR' })
 })
 
@@ -182,8 +182,42 @@ t.test('silence continues with the next verb, or requests the action with an emp
   phone.timer().expect('stop_recognize play')
 
   const wanted = call(t, response('<Gather input="speech" action="/a" actionOnEmptyResult="true"/>'), SPEECH)
-  wanted.send({ type: 'speech_result', id: wanted.last('recognize').id, text: '', confidence: 0, language: null })
+  wanted.timer().expect('stop_recognize fetch')
   t.strictSame(wanted.last('fetch').parameters, { SpeechResult: '' })
+})
+
+t.test('noise ends neither the Gather nor its time', async t => {
+  const noisy = (verb: string) => {
+    const phone = call(t, response(verb, '<Say>next</Say>'), SPEECH)
+    const { id } = phone.last('recognize')
+    const starts = () => phone.send({ type: 'speech_started', id })
+    const words = (text: string) => phone.send({ type: 'speech_result', id, text, confidence: 1, language: null })
+    return { phone, starts, words }
+  }
+  const spoken = noisy('<Gather input="speech" action="/a" actionOnEmptyResult="true"><Say>x</Say></Gather>')
+  spoken.words('')
+  spoken.phone.expect('', 'the prompt goes on')
+  spoken.starts()
+  spoken.phone.expect('stop_play start_timer')
+  spoken.words('')
+  spoken.phone.expect('', 'the caller may still speak')
+  spoken.starts()
+  spoken.phone.expect('')
+  spoken.phone.timer().expect('', 'the caller speaks when the time is over')
+  spoken.words('late')
+  t.same(spoken.phone.last('fetch').parameters, { SpeechResult: 'late', Confidence: '1' })
+
+  const over = noisy('<Gather input="speech" action="/a"/>')
+  over.starts()
+  over.phone.timer().expect('')
+  over.words('')
+  over.phone.expect('stop_recognize play', 'the time was over')
+
+  const keys = noisy('<Gather input="dtmf speech" action="/a"/>')
+  keys.starts()
+  keys.phone.keys('1').expect('cancel_timer stop_recognize start_timer')
+  keys.phone.timer().expect('digits_off fetch')
+  t.same(keys.phone.last('fetch').parameters, { Digits: '1', FinishedOnKey: '' })
 })
 
 t.test('without bargeIn recognition starts after the prompt', async t => {

@@ -258,3 +258,54 @@ t.test('drops a header with control characters in its value', async t => {
   t.strictSame(target.kind === 'sip' && target.headers, [['X-B', '%zz']])
   t.match(phone.notes(), [/warning 13252/])
 })
+
+t.test('an empty URL, text or list of events is an attribute that is not given', async t => {
+  const none = 'url="" statusCallback="" statusCallbackEvent="" amdStatusCallback=""'
+  const dial = call(
+    t,
+    response(
+      '<Dial action="" referUrl="" record="true" recordingStatusCallback="">' +
+        `<Number machineDetection="Enable" ${none}>+2348030000001</Number></Dial>`,
+      '<Say>next</Say>',
+    ),
+  )
+  t.match(dial.last('dial_child'), { status_callback: null, machine_detection: { callback: null } })
+  dial.childAnswered().expect('cancel_timer stop_ring bridge', 'without a whisper')
+  dial.bridged()
+  t.equal(dial.last('start_recording').callback, null)
+  const { child } = dial.last('dial_child')
+  dial.send({ type: 'refer_received', leg: child, target: '<sip:x@host>', headers: {} })
+  t.equal(dial.last('answer_refer').sip_code, 603)
+  dial.childEnded('completed')
+  dial.send({ type: 'activity_ended', id: dial.last('start_recording').id, number: null, detail: '' })
+  dial.expect('play', 'the next verb, without an action')
+  t.same(dial.notes(), ['warning 13802 2:1'])
+
+  const told = call(
+    t,
+    response('<Dial><Number statusCallback="/s" statusCallbackEvent="">+2348030000001</Number></Dial>'),
+  )
+  t.same(told.last('dial_child').status_callback?.events, ['completed'])
+
+  const queued = call(t, response('<Enqueue action=" " waitUrl="" workflowSid="">q</Enqueue>'))
+  t.equal(queued.last('enqueue').wait, null)
+  const dequeues = call(t, response('<Dial><Queue url="" reservationSid="">q</Queue></Dial>'))
+  t.equal(dequeues.last('dequeue').whisper, null)
+
+  const room = call(t, response('<Dial><Conference participantLabel="" waitUrl="">r</Conference></Dial>'))
+  t.match(room.last('join_conference'), { label: null, wait: 'silence' })
+
+  const starts = call(t, response('<Start><Recording name=""/><Recording name=""/></Start>'))
+  t.equal(starts.all.filter(({ type }) => type === 'start_recording').length, 2)
+  t.same(
+    [queued, dequeues, room, starts].flatMap(phone => phone.notes()),
+    [],
+  )
+
+  const stream = call(t, response('<Connect><Stream url=""/></Connect>'))
+  t.same(stream.notes(), ['warning 31923 2:10'])
+
+  const inline = call(t, response('<Gather action="" numDigits="1"/>'), { inline: true })
+  inline.keys('1')
+  t.same(inline.notes(), ['error 11100 2:1'], 'as without an action')
+})

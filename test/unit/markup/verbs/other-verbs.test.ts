@@ -88,6 +88,7 @@ t.test('Refer reports the outcome of a transfer to its action', async t => {
     [202, 202, 200, { ReferCallStatus: 'completed', ReferSipResponseCode: '202', NotifySipResponseCode: '200' }],
     [202, 202, 486, { ReferCallStatus: 'busy', ReferSipResponseCode: '202', NotifySipResponseCode: '486' }],
     [202, null, 503, { ReferCallStatus: 'failed', ReferSipResponseCode: '202', NotifySipResponseCode: '503' }],
+    [202, 202, 180, { ReferCallStatus: 'failed', ReferSipResponseCode: '202', NotifySipResponseCode: '180' }],
     [null, 405, null, { ReferCallStatus: 'failed', ReferSipResponseCode: '405' }],
     [null, null, null, { ReferCallStatus: 'failed' }],
   ] as const) {

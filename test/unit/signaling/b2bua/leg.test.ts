@@ -76,7 +76,7 @@ async function stage() {
       taken.push(sdp)
       await waits.answer
     }
-    return AGREED
+    return { ...AGREED, hold: sdp === 'v=0 held' }
   }, events)
   const dialog: Dialog = {
     id: 'd',
@@ -496,4 +496,27 @@ t.test('a browser that waits for the answer before it sends is not silent since 
     events.emit('leg.silent', { leg_id: 'a', for_ms: 130_000 })
     t.same([first, leg.silent_ms], silences, kind)
   }
+})
+
+t.test('a browser that sends no ICE checks is silent on hold, too', async t => {
+  const { session, listener, dialog, events } = await stage()
+  const clock = new ManualClock()
+  const invite = inviteOf(message({}, 'v=0 theirs'), { accept: async () => dialog })
+  const options = { id: 'a', session, log: pino({ level: 'silent' }), listener, invite }
+  const leg = new InboundLeg(legServices({ ...called, clock }), options)
+  await leg.openMedia(POLICY, 'webrtc')
+  await leg.answer()
+  clock.advance(100_000)
+  const silent = (for_ms: number, fields: object = {}) => {
+    events.emit('leg.silent', { leg_id: 'a', for_ms, ...fields })
+    return leg.silent_ms
+  }
+  t.equal(silent(20_000), 20_000)
+  await leg.takeOffer('v=0 held')
+  t.equal(silent(60_000), 0, 'a hold may be silent')
+  t.equal(silent(60_000, { no_consent: true }), 60_000)
+  t.equal(silent(0, { no_consent: true }), 0, 'it is there again')
+  silent(60_000, { no_consent: true })
+  await leg.takeOffer('v=0 theirs')
+  t.equal(leg.silent_ms, 0, 'it has sent an offer')
 })

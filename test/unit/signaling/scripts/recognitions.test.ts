@@ -1,10 +1,11 @@
 import { systemClock } from '../../../../core/runtime/clock.ts'
 import { insertCall } from '../../../../core/state/calls/running-calls.ts'
 import type { State } from '../../../../core/state/index.ts'
-import type { Event, StartTranscription } from '../../../../markup/interpreter/types.ts'
+import type { Event, Recognize, StartTranscription } from '../../../../markup/interpreter/types.ts'
 import type { MediaClient } from '../../../../media/protocol/client.ts'
 import { MediaHub } from '../../../../signaling/b2bua/media.ts'
 import { Recognitions } from '../../../../signaling/scripts/recognitions.ts'
+import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 import { admissionWorld, NOW_MS } from '../../../support/admission-world.ts'
 import t from '../../../support/harness/index.ts'
 
@@ -104,4 +105,48 @@ t.test('a transcription tells the last words after its call has ended, and then 
   ])
   t.equal((await told(state)).length, 4)
   t.same([hub.listening, events.length, services.calls.activities.size], [0, 0, 0], 'nothing is left')
+})
+
+const GATHER: Recognize = {
+  type: 'recognize',
+  ...{ id: 'recognize-1', language: 'en-US', hints: [], model: null, enhanced: false },
+  ...{ profanity_filter: true, speech_timeout_seconds: 1, max_speech_seconds: 60, partial: null },
+}
+
+t.test('a Gather hears on after noise, and its recognition ends with the words', async t => {
+  const { hub, asked, tells } = worker()
+  const clock = new ManualClock()
+  const call = { sid: 'CA1', facts: { account_sid: 'AC1' }, row_now: { application_id: null }, clock }
+  const leg = { id: 'leg', ended: false, session: { hub } }
+  const services = {
+    config: { stt: null, stt_choices: [], tts: { engine: 'espeak-ng' }, tts_choices: [] },
+    ...{ snapshot: () => ({ applications: new Map() }), calls: { activities: new Map() } },
+  }
+  const events: string[] = []
+  const recognitions = new Recognitions(services as never, { call, leg } as never, event =>
+    events.push(`${event.type}${event.type === 'speech_result' ? ` "${event.text}"` : ''}`),
+  )
+  hub.listen(leg.id, event => recognitions.media(event))
+  recognitions.recognize(GATHER)
+  await new Promise(setImmediate)
+  const { recognize_id } = asked[0] as { recognize_id: string }
+  const about = { leg_id: leg.id, recognize_id }
+  const starts = () => tells('recognize.started', { ...about, track: 'inbound' })
+  const hears = (text: string) =>
+    tells('recognize.result', { ...about, track: 'inbound', text, confidence: 1, final: true, language: null })
+  const takes = () => events.splice(0)
+  starts()
+  hears('')
+  t.same(takes(), ['speech_started', 'speech_result ""'])
+  starts()
+  clock.advance(60_000)
+  t.same(takes(), ['speech_started', 'speech_result ""'], 'noise without an end')
+  starts()
+  t.equal(asked.length, 1, 'the worker still listens')
+  hears('yes')
+  hears('and no')
+  clock.advance(60_000)
+  t.same(takes(), ['speech_started', 'speech_result "yes"'])
+  t.match(asked, [{ method: 'recognize.start' }, { method: 'recognize.stop', recognize_id }])
+  t.equal(clock.pending, 0)
 })
