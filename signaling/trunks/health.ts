@@ -28,7 +28,8 @@ interface Wanted extends Pick<Evidence, 'project_id'> {
 }
 
 /** The settings that decide how OPTIONS reaches a target. */
-const keyOf = ({ uri, transport, tls }: Target): string => JSON.stringify([uri, transport, tls])
+const keyOf = ({ uri, transport, tls, credentials }: Target): string =>
+  JSON.stringify([uri, transport, tls, credentials])
 
 const PERIOD_MS = 30_000
 const FIRST_MS = 2000

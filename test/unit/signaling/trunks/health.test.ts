@@ -3,9 +3,9 @@ import { systemClock } from '../../../../core/runtime/clock.ts'
 import { createLog } from '../../../../core/runtime/log.ts'
 import { evidenceOf } from '../../../../core/state/configuration/target-evidence.ts'
 import { openState } from '../../../../core/state/index.ts'
-import type { SipResponse, SipStack } from '../../../../signaling/drachtio/types.ts'
+import type { RequestOptions, SipResponse, SipStack } from '../../../../signaling/drachtio/types.ts'
 import { probeTimes, TargetHealth } from '../../../../signaling/trunks/health.ts'
-import { EMPTY_SNAPSHOT, type TrunkConfig } from '../../../../signaling/trunks/snapshot.ts'
+import { EMPTY_SNAPSHOT, type SealedCredentials, type TrunkConfig } from '../../../../signaling/trunks/snapshot.ts'
 import t from '../../../support/harness/index.ts'
 import { until } from '../../../support/wait.ts'
 
@@ -92,51 +92,58 @@ t.test(
   },
 )
 
-t.test('a trunk of a suspended project has no target that is asked, until the project is active again', async t => {
-  const state = await openState({ data_dir: t.testdir(), local: true })
-  t.teardown(() => state.close())
-  const due = new Set<() => void>()
-  const after = (_ms: number, run: () => void) => {
-    due.add(run)
-    return { cancel: () => void due.delete(run) }
-  }
-  const asked: string[] = []
-  const request = async ({ uri }: { readonly uri: string }) => {
-    asked.push(uri)
-    return { status: 200, source: { address: '192.0.2.7', port: 5060 } }
-  }
-  const health = new TargetHealth({
-    sip: { connected: true, request } as unknown as SipStack,
-    state,
-    clock: { ...systemClock, after },
-    log: createLog('signaling', { log_level: 'fatal' }),
-    node_id: 'n1',
-    random: () => 0,
-    peer_addresses: { find: async () => ({ kind: 'found', addresses: [{ proxy: 'sip:192.0.2.7' }] }) as never },
-    unseal: sealed => sealed,
-  })
-  const apply = (active: boolean) =>
-    health.apply({
-      ...EMPTY_SNAPSHOT,
-      trunks: new Map([[TRUNK.id, TRUNK]]),
-      projects: new Map([['prj_1', { id: 'prj_1', active, sandbox: false }]]),
-    })
-  const runDue = () => {
-    for (const run of [...due]) {
-      due.delete(run)
-      run()
+t.test(
+  'a target of a suspended project is asked when that is active again, and with a new password at once',
+  async t => {
+    const state = await openState({ data_dir: t.testdir(), local: true })
+    t.teardown(() => state.close())
+    const due = new Set<() => void>()
+    const after = (_ms: number, run: () => void) => {
+      due.add(run)
+      return { cancel: () => void due.delete(run) }
     }
-  }
-  apply(true)
-  runDue()
-  await until('the target is asked', () => asked.length === 1 && due.size === 1)
-  apply(false)
-  t.equal(due.size, 0, 'no OPTIONS is planned')
-  apply(true)
-  runDue()
-  await until('it is asked again', () => asked.length === 2)
-  await health.stop()
-})
+    const asked: (RequestOptions['auth'] | null)[] = []
+    const request = async ({ auth }: Pick<RequestOptions, 'auth'>) => {
+      asked.push(auth ?? null)
+      return { status: 200, source: { address: '192.0.2.7', port: 5060 } }
+    }
+    const health = new TargetHealth({
+      sip: { connected: true, request } as unknown as SipStack,
+      state,
+      clock: { ...systemClock, after },
+      log: createLog('signaling', { log_level: 'fatal' }),
+      node_id: 'n1',
+      random: () => 0,
+      peer_addresses: { find: async () => ({ kind: 'found', addresses: [{ proxy: 'sip:192.0.2.7' }] }) as never },
+      unseal: sealed => sealed,
+    })
+    const apply = (active: boolean, credentials: SealedCredentials | null = null) =>
+      health.apply({
+        ...EMPTY_SNAPSHOT,
+        trunks: new Map([[TRUNK.id, { ...TRUNK, targets: TRUNK.targets.map(target => ({ ...target, credentials })) }]]),
+        projects: new Map([['prj_1', { id: 'prj_1', active, sandbox: false }]]),
+      })
+    const runDue = () => {
+      for (const run of [...due]) {
+        due.delete(run)
+        run()
+      }
+    }
+    apply(true)
+    runDue()
+    await until('the target is asked', () => asked.length === 1 && due.size === 1)
+    apply(false)
+    t.equal(due.size, 0, 'no OPTIONS is planned')
+    apply(true)
+    runDue()
+    await until('it is asked again', () => asked.length === 2 && due.size === 1)
+    apply(true, { username: 'pbx', password_sealed: 'new' })
+    runDue()
+    await until('its new password is tried', () => asked.length === 3)
+    t.same(asked, [null, null, { username: 'pbx', password: 'new' }])
+    await health.stop()
+  },
+)
 
 t.test('one project gets no more than 50 OPTIONS a second from a node, and its targets delay no others', async t => {
   for (const targets of [1, 100, 1500, 1501, 50_000]) {
