@@ -111,10 +111,7 @@ export class InboundLeg extends Leg {
       const given = new Promise<string>(resolve => {
         take = resolve
       })
-      const answered = given.then(async sdp => {
-        await this.takeAnswer(sdp)
-        this.unanswered = null
-      })
+      const answered = given.then(sdp => this.takeAnswer(sdp))
       // Who waits for it, in `answer` or `early`, sees the failure.
       answered.catch(() => undefined)
       this.#early = { answered, take }
@@ -140,6 +137,7 @@ export class InboundLeg extends Leg {
   protected override acknowledgedEarly(prack: InboundRequest): boolean {
     if (!this.#early || prack.content().sdp === '' || this.#earlyAnswer) return false
     this.#earlyAnswer = true
+    this.unanswered = null
     prack.respond(200)
     this.#early.take(prack.content().sdp)
     return true

@@ -130,9 +130,11 @@ export class OutboundLeg extends Leg {
       const { call_id } = response
       this.#early.set(remote_tag, { call_id, local_tag: tagOf(response.header('from') ?? ''), remote_tag })
     }
+    const { sdp } = response.content()
+    // At once: the peer may send its next offer while we apply this answer.
+    if (sdp !== '') this.unanswered = null
     this.#taking = this.#taking.then(async () => {
       if (this.ended) return
-      const { sdp } = response.content()
       if (sdp === '') return this.#listener.progress(response, false)
       const early = await this.#take(sdp)
       if (early === null && this.#early.has(remote_tag)) this.#earlySdps.set(remote_tag, sdp)
@@ -142,6 +144,7 @@ export class OutboundLeg extends Leg {
 
   async #final(result: InviteResult): Promise<LegOutcome> {
     this.#accepted = result.kind === 'answered'
+    if (this.#accepted) this.unanswered = null
     await this.#taking
     if (result.kind === 'failed') return { kind: 'failed', detail: result.detail, link_lost: result.link_lost }
     const { response } = result
@@ -202,7 +205,6 @@ export class OutboundLeg extends Leg {
     try {
       await this.takeAnswer(sdp)
       this.#earlySdp = sdp
-      this.unanswered = null
       return null
     } catch (error) {
       this.log.info({ err: error }, 'SDP of an answer cannot be used')

@@ -67,7 +67,7 @@ t.test('stories of the B2BUA', async t => {
       if (`${told}` !== `${[heard, heard, status, heard, status]}`) t.fail(`${said}: ${told}`)
     }
     for (let at = 0; at < CODES.length; at += TOGETHER) await Promise.all(CODES.slice(at, at + TOGETHER).map(call))
-    t.equal(target.invites.length, CODES.length, 'one INVITE each')
+    t.equal(target.invites.length, CODES.length + 1, 'one INVITE each, and one without a timer after the 422')
 
     const web = await webServer(t, { '/status': '' })
     const From = w.numbers[2] ?? ''
