@@ -9,6 +9,8 @@ import { EMPTY_SNAPSHOT, type SealedCredentials, type TrunkConfig } from '../../
 import t from '../../../support/harness/index.ts'
 import { until } from '../../../support/wait.ts'
 
+type Options = ConstructorParameters<typeof TargetHealth>[0]
+
 const TRUNK: TrunkConfig = {
   id: 'trk_1',
   name: 'Office',
@@ -42,6 +44,16 @@ const TRUNK: TrunkConfig = {
   ],
 }
 
+const healthOf = (given: Pick<Options, 'sip' | 'state' | 'clock'> & Partial<Options>) =>
+  new TargetHealth({
+    log: createLog('signaling', { log_level: 'fatal' }),
+    node_id: 'n1',
+    random: () => 0,
+    peer_addresses: { find: async () => ({ kind: 'found', addresses: [{ proxy: 'sip:192.0.2.7' }] }) as never },
+    unseal: sealed => sealed,
+    ...given,
+  })
+
 t.test(
   'one missed OPTIONS leaves a healthy target healthy; the second degrades it, and any answer mends it',
   async t => {
@@ -57,16 +69,7 @@ t.test(
     }
     let answer: Pick<SipResponse, 'status' | 'source'>
     const sip = { connected: true, request: async () => answer } as unknown as SipStack
-    const health = new TargetHealth({
-      sip,
-      state,
-      clock,
-      log: createLog('signaling', { log_level: 'fatal' }),
-      node_id: 'n1',
-      random: () => 0,
-      peer_addresses: { find: async () => ({ kind: 'found', addresses: [{ proxy: 'sip:192.0.2.7' }] }) as never },
-      unseal: sealed => sealed,
-    })
+    const health = healthOf({ sip, state, clock })
     health.apply({
       ...EMPTY_SNAPSHOT,
       trunks: new Map([[TRUNK.id, TRUNK]]),
@@ -107,15 +110,10 @@ t.test(
       asked.push(auth ?? null)
       return { status: 200, source: { address: '192.0.2.7', port: 5060 } }
     }
-    const health = new TargetHealth({
+    const health = healthOf({
       sip: { connected: true, request } as unknown as SipStack,
       state,
       clock: { ...systemClock, after },
-      log: createLog('signaling', { log_level: 'fatal' }),
-      node_id: 'n1',
-      random: () => 0,
-      peer_addresses: { find: async () => ({ kind: 'found', addresses: [{ proxy: 'sip:192.0.2.7' }] }) as never },
-      unseal: sealed => sealed,
     })
     const apply = (active: boolean, credentials: SealedCredentials | null = null) =>
       health.apply({
@@ -159,15 +157,11 @@ t.test('one project gets no more than 50 OPTIONS a second from a node, and its t
     return { cancel: () => undefined }
   }
   const request = async () => ({ status: 200, source: { address: '192.0.2.7', port: 5060 } })
-  const health = new TargetHealth({
+  const health = healthOf({
     sip: { connected: true, request } as unknown as SipStack,
     state,
     clock: { ...systemClock, after },
-    log: createLog('signaling', { log_level: 'fatal' }),
-    node_id: 'n1',
     random: () => 0.5,
-    peer_addresses: { find: async () => ({ kind: 'found', addresses: [{ proxy: 'sip:192.0.2.7' }] }) as never },
-    unseal: sealed => sealed,
   })
   const trunk = (id: string, project_id: string, targets: number): [string, TrunkConfig] => {
     const made = TRUNK.targets.flatMap(target => Array.from({ length: targets }, (_, n) => ({ ...target, id: id + n })))
