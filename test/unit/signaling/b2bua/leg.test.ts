@@ -210,7 +210,7 @@ t.test('a 422 is followed once, by an INVITE with its Min-SE, or without a timer
 })
 
 t.test('an offer that comes while our INVITE has no answer gets 491', async t => {
-  const { leg, hear, handle, answer } = await outbound()
+  const { leg, hear, handle, answer, waits } = await outbound()
   const update = (body: string) => {
     const { made, answers } = request('UPDATE', {}, body)
     handle(made, asPeer)
@@ -223,11 +223,16 @@ t.test('an offer that comes while our INVITE has no answer gets 491', async t =>
   await turn()
   t.same(first, [491], 'RFC 3311 §5.2')
   t.same(update(''), [200], 'one without an offer changes no session')
+  let applied = (): void => undefined
+  waits.answer = new Promise(resolve => {
+    applied = resolve
+  })
   hear(response(183, 'v=0 theirs', { to: '<sip:x>;tag=one' }))
   await turn()
   const second = update('v=0 their offer')
   await turn()
-  t.same(second, [200], 'our offer has its answer')
+  t.same(second, [200], 'our offer has its answer, which is being applied')
+  applied()
   answer()
   t.equal((await placed).kind, 'answered')
 })
