@@ -168,7 +168,10 @@ t.test('events that wait behind one that failed do not read what their endpoint 
   t.same(await claim(w.state), [], 'they wait')
   const plans = await plansOfWork(w.state, claim)
   t.ok(plans.some(step => step.includes('webhook_delivery_waiting')))
-  t.notOk(plans.some(step => step.includes('webhook_delivery_endpoint')), plans.join('\n'))
+  t.notOk(
+    plans.some(step => step.includes('webhook_delivery_endpoint')),
+    plans.join('\n'),
+  )
 })
 
 t.test('the outcome of a machine that stood still does not undo that of the one which took over', async t => {
