@@ -12,6 +12,9 @@ export interface Timer {
   cancel(): void
 }
 
+/** The longest delay of a timer, 24 days: that of Node.js. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1
+
 // The first call of performance.now() is slow. Between the two reads below it would set this thread's clock back.
 performance.now()
 /** The origin of `performance.now()` on the machine's monotonic clock. */

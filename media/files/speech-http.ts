@@ -87,7 +87,7 @@ export function httpSpeech(
         .digest('hex')
       const cached = cache.get(key)
       if (cached) return Promise.resolve(cached)
-      // Nobody waits for the turn of another project.
+      // Each project has a turn of its own, so only its own requests share a job.
       const own = `${request.owner} ${key}`
       const shared = running.get(own)
       if (shared) return shared

@@ -58,7 +58,7 @@ export function createSpeech(audio: Pick<AudioThreads, 'decode'>, program = 'esp
         .digest('hex')
       const cached = cache.get(key)
       if (cached) return Promise.resolve({ pcm: cached })
-      // Nobody waits for the turn of another project.
+      // Each project has a turn of its own, so only its own requests share a job.
       const own = `${request.owner} ${key}`
       const shared = running.get(own)
       if (shared) return shared

@@ -78,7 +78,7 @@ export function createUrlAudio(
       // Signaling reads our own recordings from the store, after it has checked whose they are.
       if (base_url !== null && mediaAddress(url, base_url) !== null)
         return Promise.resolve({ refused: 'fetch_failed', detail: 'a recording is not requested over HTTP' })
-      // Nobody waits for the turn of another project.
+      // Each project has a turn of its own, so only its own requests share a job.
       const key = `${owner} ${url}`
       const shared = running.get(key)
       if (shared) return shared

@@ -1,10 +1,8 @@
-import type { Clock, Timer } from '../../core/runtime/clock.ts'
+import { type Clock, LONGEST_TIMER_MS, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 
 /** More time is reserved when this much of the paid time is left. */
 const EXTEND_BEFORE_SECONDS = 5
-/** Node's timers hold at most 24 days, longer than any limit. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** Reserves money for more time of a call that is paid for as it runs. */
 export interface Prepaid {

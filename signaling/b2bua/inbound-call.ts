@@ -1,7 +1,7 @@
 import type { Ending } from '../../core/domain/calls/endings.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import { COMPLETED_ELSEWHERE, readSeconds } from '../../core/domain/sip/values.ts'
-import type { Timer } from '../../core/runtime/clock.ts'
+import { LONGEST_TIMER_MS, type Timer } from '../../core/runtime/clock.ts'
 import type { CallRow } from '../../core/state/calls/running-calls.ts'
 import type { DocumentTarget, Entry } from '../../markup/interpreter/types.ts'
 import {
@@ -45,8 +45,6 @@ export type CallPlan =
   | { readonly kind: 'replace'; readonly replacement: Replacement }
 
 const SETUP_LIMIT_MS = 180_000
-/** Node's timers hold at most 24 days. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 /** How long announced early media may stay silent before the caller hears a ring tone. */
 const EARLY_SILENCE_MS = 1000
 

@@ -1,3 +1,4 @@
+import { customHeaders } from '../../core/domain/calls/custom-headers.ts'
 import { SUPPORTED } from '../../core/domain/calls/option-tags.ts'
 import { tagOf } from '../../core/domain/sip/uri.ts'
 import { readSeconds } from '../../core/domain/sip/values.ts'
@@ -32,8 +33,11 @@ export type LegOutcome =
   | { readonly kind: 'bad_answer'; readonly code: 488 | 502; readonly detail: string }
   | { readonly kind: 'failed'; readonly detail: string; readonly link_lost: boolean }
 
-/** What is kept of the answer to the INVITE. */
-type Answer = Pick<SipResponse, 'headers' | 'source'>
+/** What is kept of the answer to the INVITE: its custom headers, and the address that it came from. */
+interface Answer {
+  readonly headers: Headers
+  readonly address: string
+}
 
 interface Unusable {
   /** Null when the answer is not to blame. */
@@ -176,8 +180,7 @@ export class OutboundLeg extends Leg {
       allow: response.header('allow'),
       role: 'uac',
     })
-    const { headers, source } = response
-    this.#answer = { headers, source }
+    this.#answer = { headers: customHeaders(response.headers), address: response.source.address }
     const parting = this.#parting
     // The owner learns of the answer before it learns of the BYE.
     if (parting) setImmediate(() => super.farEnd(parting))

@@ -1,5 +1,5 @@
 import { hasToken, readSeconds, readSessionExpires } from '../../core/domain/sip/values.ts'
-import type { Clock, Timer } from '../../core/runtime/clock.ts'
+import { type Clock, LONGEST_TIMER_MS, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { Dialog, SipResponse } from '../drachtio/types.ts'
 import { refreshHeaders } from './session-timer.ts'
@@ -65,7 +65,7 @@ export class SessionRefresh {
   }
 
   #after(ms: number): void {
-    this.#timer = this.#clock.after(Math.min(ms, 2 ** 31 - 1), () => void this.#refresh())
+    this.#timer = this.#clock.after(Math.min(ms, LONGEST_TIMER_MS), () => void this.#refresh())
   }
 
   async #refresh(): Promise<void> {

@@ -309,15 +309,14 @@ export class Children {
   }
 }
 
-/** What the whisper of a SIP address is told of the answer (voice-compat.md §7.1, §12.1). */
+/** The parameters about the answer, for the whisper document of a SIP address (voice-compat.md §7.1, §12.1). */
 function answerParameters({ command, call }: Child): Record<string, string> {
   const answer = call?.answer ?? null
   if (command.target.kind !== 'sip' || !call || !answer) return {}
-  const headers = Object.entries(customHeaders(answer.headers))
   const { sip_call_id } = call.row_now
   return {
     ...(sip_call_id === null ? {} : { SipCallId: sip_call_id }),
-    SipSourceIp: answer.source.address,
-    ...Object.fromEntries(headers.map(([name, value]) => [`SipHeader_${name}`, value])),
+    SipSourceIp: answer.address,
+    ...Object.fromEntries(Object.entries(answer.headers).map(([name, value]) => [`SipHeader_${name}`, value])),
   }
 }

@@ -207,7 +207,7 @@ export class Rooms {
     })
   }
 
-  /** Tells the media worker how a participant takes part. Without the coached participant, nobody hears the coach. */
+  /** Tells the media worker how a participant takes part. Nobody hears a coach whose coached participant has left. */
   #mix(room: Room, { host: { leg }, muted, hold: held, coach }: Participant): Promise<unknown> {
     const coached = room.participants.find(other => other.host.call.sid === coach)
     return leg.session.hub.request('conference.join', {

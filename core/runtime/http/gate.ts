@@ -3,8 +3,8 @@ import { HttpError } from './failure.ts'
 
 /**
  * Limits concurrent exchanges, in total and of each project to an origin: a slow origin delays only its own callers,
- * and nobody takes the places at an origin that others need. Of the total a project has a share, whether its exchanges
- * run or wait.
+ * and no project takes the places of another one there. Of the total a project has a share, whether its exchanges run
+ * or wait.
  */
 export interface Gate {
   /**

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { shownUrl } from '../../domain/calls/typed.ts'
 import { CALLBACK_ANSWERED_WITH_ERROR } from '../../domain/webhooks/errors.ts'
-import { iso } from '../../runtime/clock.ts'
+import { addCallEvent } from '../calls/call-events.ts'
 import type { Trx } from '../db.ts'
 import type { State } from '../index.ts'
 import { writeInParts } from '../maintenance/parts.ts'
@@ -97,12 +97,11 @@ async function giveUpCallbacks(
   if (account?.call_event_history !== 'enabled') return
   // One event of a call, however many of its callbacks are given up together.
   const calls = new Map(given_up.map(({ call_sid, url }) => [call_sid, url]))
-  const events = [...calls].flatMap(([call_sid, url]) => {
-    const detail = JSON.stringify({ url: shownUrl(url), detail: `a callback was ${last_error}` })
-    const event = { at: iso(now_ms), kind: 'warning', number: CALLBACK_ANSWERED_WITH_ERROR, detail } as const
-    return call_sid === null ? [] : [{ call_sid, ...event }]
-  })
-  if (events.length > 0) await trx.insertInto('call_event').values(events).execute()
+  for (const [call_sid, url] of calls) {
+    const detail = { url: shownUrl(url), detail: `a callback was ${last_error}` }
+    const event = { kind: 'warning', number: CALLBACK_ANSWERED_WITH_ERROR, detail } as const
+    if (call_sid !== null) await addCallEvent(trx, { call_sid, ...event }, now_ms)
+  }
 }
 
 async function giveUpDeliveries(

@@ -82,8 +82,8 @@ const MAX_UNPROVEN = 500
 const FOR_PEERS = 0.1
 
 /**
- * Sent with 503 when all transactions are in use, of which most end soon, or nobody takes requests yet. Without it
- * peers take the 503 for a 500 (RFC 3261 §21.5.4).
+ * Sent with a 503 when all transactions are in use, or no application serves yet. Both pass soon. Peers take a 503
+ * without it for a 500 (RFC 3261 §21.5.4).
  */
 export const RETRY_AFTER_SECONDS = '5'
 

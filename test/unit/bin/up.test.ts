@@ -14,7 +14,7 @@ function isAwaited(pipe: string): boolean {
     closeSync(openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK))
     return true
   } catch (error) {
-    // fifo(7): nobody has it open for reading.
+    // No process has the pipe open for reading (fifo(7)).
     if ((error as NodeJS.ErrnoException).code === 'ENXIO') return false
     throw error
   }

@@ -349,7 +349,7 @@ t.test('a busy project delays another by at most one job and cannot exceed its s
   t.strictSame(order, ['a', 'a', 'a', 'b', 'a', 'b', 'a'])
 })
 
-t.test('a project whose downloads and texts hang delays nobody who wants the same sound or text', async t => {
+t.test('projects that want the same sound or text do not wait for each other', async t => {
   const body = wavBytes(8000, tone(600, 100))
   const http = {
     request: (asked: { readonly url: string; readonly body?: string }) =>

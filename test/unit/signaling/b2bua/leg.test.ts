@@ -187,6 +187,18 @@ t.test('a 200 that crosses our CANCEL gets a BYE', async t => {
   t.equal(byes.length, 1)
 })
 
+t.test('a called leg keeps the address and the custom headers of its answer', async t => {
+  const { leg, answer } = await outbound()
+  const placed = leg.place({ uri: 'sip:x', headers: {} })
+  await turn()
+  t.equal(leg.answer, null)
+  const headers = { 'X-Desk': '7', 'User-to-User': '00', Server: 'desk', 'X-Strowger-CallSid': 'CA2' }
+  const final = response(200, 'v=0 theirs', headers)
+  answer(final)
+  await placed
+  t.same(leg.answer, { headers: { 'X-Desk': '7', 'User-to-User': '00' }, address: final.source.address })
+})
+
 t.test('a 422 is followed once, by an INVITE with its Min-SE, or without a timer when it has none', async t => {
   for (const [min_se, then] of [
     ['3600', { expires: '3600', least: '3600' }],

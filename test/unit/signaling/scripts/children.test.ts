@@ -15,10 +15,7 @@ async function whisperOf(target: DialChild['target']): Promise<Readonly<Record<s
   const call = {
     ...{ sid: 'CA2', leg: { id: 'b' }, row_now: { sip_call_id: 'b@desk' }, run: () => undefined },
     watchMedia: () => undefined,
-    answer: {
-      headers: { 'X-Desk': '7', 'User-to-User': '00', Server: 'desk', 'X-Strowger-CallSid': 'CA2' },
-      source: { address: '192.0.2.7', port: 5060, transport: 'udp' },
-    },
+    answer: { headers: { 'X-Desk': '7', 'User-to-User': '00' }, address: '192.0.2.7' },
   }
   const script = {
     host: { call: { log: {} }, leg: { id: 'a' } },
@@ -42,12 +39,15 @@ async function whisperOf(target: DialChild['target']): Promise<Readonly<Record<s
   return hosts[0]?.parameters?.()
 }
 
-t.test('the whisper of a SIP address is told of the answer, and that of a number is not', async t => {
-  t.same(await whisperOf(SIP), {
-    SipCallId: 'b@desk',
-    SipSourceIp: '192.0.2.7',
-    'SipHeader_X-Desk': '7',
-    'SipHeader_User-to-User': '00',
-  })
-  t.same(await whisperOf(NUMBER), {})
-})
+t.test(
+  'the whisper document of a SIP address gets parameters about the answer; that of a number gets none',
+  async t => {
+    t.same(await whisperOf(SIP), {
+      SipCallId: 'b@desk',
+      SipSourceIp: '192.0.2.7',
+      'SipHeader_X-Desk': '7',
+      'SipHeader_User-to-User': '00',
+    })
+    t.same(await whisperOf(NUMBER), {})
+  },
+)

@@ -47,7 +47,7 @@ async function whispered() {
   return { told, over: async (outcome: Parameters<WaitDocument['done']>[0]) => heard?.done(outcome), queues }
 }
 
-t.test('a caller whose whisper hangs up is not joined with the agent', async t => {
+t.test('a whisper that hangs up ends the call of the caller, and the agent gets nobody', async t => {
   const { told, over, queues } = await whispered()
   await over('hangup')
   await turn()
@@ -59,7 +59,7 @@ t.test('a caller whose whisper hangs up is not joined with the agent', async t =
   t.equal(queues.waiting, 0)
 })
 
-t.test('a caller who has heard the whisper is joined with the agent', async t => {
+t.test('the end of a whisper joins the caller and the agent', async t => {
   const { told, over } = await whispered()
   await over('finished')
   await turn()
