@@ -8,6 +8,7 @@ import { ProjectPlaces } from '../../../../core/runtime/project-places.ts'
 import { claimDeliveries, queueEvent, settleDelivery } from '../../../../core/state/delivery/webhook-endpoints.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
+import { onPostgres } from '../../../support/engine.ts'
 import t from '../../../support/harness/index.ts'
 import { UNHEARD_PORT } from '../../../support/ports.ts'
 import { plansOfWork } from '../../../support/query-plans.ts'
@@ -154,25 +155,29 @@ t.test('projects whose endpoints never answer leave places to a project that com
   t.ok(silent.heard.length < 50, `${silent.heard.length} of 60 deliveries to the silent server`)
 })
 
-t.test('events that wait behind one that failed do not read what their endpoint was sent before', async t => {
-  const w = await controlPlane(t, { clock: standingClock() })
-  await endpoint(w, `http://127.0.0.1:${UNHEARD_PORT}/`)
-  for (let n = 0; n < 3; n += 1) await event(w, n)
-  const now_ms = w.clock.now()
-  const claim = (state: ControlPlane['state']) => claimDeliveries(state, now_ms, new ProjectPlaces(10))
-  const [first] = await claim(w.state)
-  if (!first) throw new Error('nothing was claimed')
-  const late = { attempts: 1, last_attempt_at: iso(now_ms), next_attempt_at: iso(now_ms + 10_000) }
-  const failed = { ...late, state: 'pending', last_status: 500, last_error: 'late', delivered_at: null } as const
-  await settleDelivery(w.state.db, first, failed)
-  t.same(await claim(w.state), [], 'they wait')
-  const plans = await plansOfWork(w.state, claim)
-  t.ok(plans.some(step => step.includes('webhook_delivery_waiting')))
-  t.notOk(
-    plans.some(step => step.includes('webhook_delivery_endpoint')),
-    plans.join('\n'),
-  )
-})
+t.test(
+  'events that wait behind one that failed do not read what their endpoint was sent before',
+  { skip: onPostgres() && 'explains the plans of SQLite' },
+  async t => {
+    const w = await controlPlane(t, { clock: standingClock() })
+    await endpoint(w, `http://127.0.0.1:${UNHEARD_PORT}/`)
+    for (let n = 0; n < 3; n += 1) await event(w, n)
+    const now_ms = w.clock.now()
+    const claim = (state: ControlPlane['state']) => claimDeliveries(state, now_ms, new ProjectPlaces(10))
+    const [first] = await claim(w.state)
+    if (!first) throw new Error('nothing was claimed')
+    const late = { attempts: 1, last_attempt_at: iso(now_ms), next_attempt_at: iso(now_ms + 10_000) }
+    const failed = { ...late, state: 'pending', last_status: 500, last_error: 'late', delivered_at: null } as const
+    await settleDelivery(w.state.db, first, failed)
+    t.same(await claim(w.state), [], 'they wait')
+    const plans = await plansOfWork(w.state, claim)
+    t.ok(plans.some(step => step.includes('webhook_delivery_waiting')))
+    t.notOk(
+      plans.some(step => step.includes('webhook_delivery_endpoint')),
+      plans.join('\n'),
+    )
+  },
+)
 
 t.test('the outcome of a machine that stood still does not undo that of the one which took over', async t => {
   const w = await controlPlane(t, { clock: standingClock() })
