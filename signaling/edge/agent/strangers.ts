@@ -116,9 +116,15 @@ export class Strangers {
     const known = realms()
     const host = parseUri(request.uri)?.host ?? ''
     const is_client = projectOfClientDomain(host, domain) !== null
-    const ours = this.answersOurs(request, received)
+    const from = parseNameAddress(request.get('from') ?? '')?.uri ?? ''
+    const client = `${received.source.host} ${from}`
+    // The realms do not matter here: the application may have challenged for an account that is new to this edge.
+    if (this.answersOurs(request, received)) {
+      this.#md5_clients.answered(client)
+      return 'unproven'
+    }
     const most = this.#options.heard_per_second ?? HEARD
-    if (!ours && this.#thisSecond(now_ms).heard++ < most) return 'unproven'
+    if (this.#thisSecond(now_ms).heard++ < most) return 'unproven'
     // No account exists that could answer a challenge.
     if (!known.any && !is_client) {
       const advice = isReliable(received.protocol) ? Object.entries(strangerAdvice(received.source.host)) : []
@@ -128,12 +134,6 @@ export class Strangers {
         403,
         advice.map(([name, value]) => ({ name, value })),
       )
-    }
-    const from = parseNameAddress(request.get('from') ?? '')?.uri ?? ''
-    const client = `${received.source.host} ${from}`
-    if (ours) {
-      this.#md5_clients.answered(client)
-      return 'unproven'
     }
     const realm = is_client ? host.toLowerCase() : realmFor(known, host, domain)
     const { crypto, now_ms: nowOf } = nonces()

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { WebSocket } from 'ws'
-import { compileRealms } from '../../../core/domain/identity/index.ts'
+import { compileRealms, makeNonce } from '../../../core/domain/identity/index.ts'
 import { machineNonces, type Nonces, sharedNonceKey, sharedNonces } from '../../../core/runtime/secrets.ts'
 import { createEdge, type TracedMessage } from '../../../signaling/edge/index.ts'
 import t, { type Test } from '../../support/harness/index.ts'
@@ -229,6 +229,33 @@ t.test('a stranger that answers the challenge correctly is served as a peer', as
     'the INVITE and its response are recorded in order',
   )
   t.match(kept[0]?.text, /Authorization: /, 'the recorded INVITE is the authorized one')
+})
+
+t.test('an answer to the challenge of the application reaches it while the edge knows no account yet', async t => {
+  const nonces = machineNonces('cymru')
+  // With the clock stopped, all requests are in one second.
+  const clock = testClock(0)
+  const { port, robot } = await guarded(t, {
+    strangers: { nonces: () => nonces, domain: REALM, realms: () => compileRealms([]), heard_per_second: 1 },
+    clock,
+  })
+  const peer = await Peer.open(t)
+  const answers = (text: string): boolean => text.includes('\r\nAuthorization: ')
+  robot.answer = (_, text) => (answers(text) ? 200 : 401)
+  robot.headers = (_, text) => {
+    if (answers(text)) return ''
+    const holder = { transport: 'udp', address: '127.0.0.1' } as const
+    const nonce = makeNonce(nonces.crypto, nonces.now_ms(clock), '0123abcd', holder)
+    return `www-authenticate: Digest realm="${REALM}", nonce="${nonce}", algorithm=MD5, qop="auth"\r\n`
+  }
+  const register = (headers: readonly string[] = []) => request('REGISTER', peer.port, { headers })
+  peer.send(register(), port)
+  const challenge = await peer.next(status(401))
+  peer.send(register(), port)
+  t.match(await peer.next(final), /^SIP\/2\.0 403 /, 'the edge itself knows no account')
+  peer.send(register([asking('good', challenge)]), port)
+  t.match(await peer.next(final), /^SIP\/2\.0 200 /)
+  t.equal(robot.seen.length, 2)
 })
 
 t.test('a nonce that was sent to another address is refused before the application', async t => {
