@@ -305,6 +305,8 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
       return { line, added: await adding }
     }
     const host = await callOut(room('brief'))
+    // A conference ends with the last of those who are in it.
+    await inRoom(host.sid)
     const late = await adds('brief')
     host.line.hangUp()
     t.equal(await late.line.over(), 'cancelled', 'nobody is there to talk to')
