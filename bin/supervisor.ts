@@ -236,8 +236,9 @@ class KeptProcess {
 
   /** Waits for the first datagram of a process that sleeps. */
   async #sleep(place: UdpPlace): Promise<void> {
-    rmSync(this.#pid_file, { force: true })
     this.#doorbell = await Doorbell.open(place, () => this.#spawn())
+    // Who sees that no process runs may call it.
+    rmSync(this.#pid_file, { force: true })
     if (this.#stopping) this.#endSleep()
   }
 
