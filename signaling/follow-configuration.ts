@@ -4,8 +4,8 @@ import type { State } from '../core/state/index.ts'
 const PERIOD_MS = 1000
 
 interface Following {
-  /** Checks for a change now. */
-  look(): void
+  /** Checks for a change. Resolves when a check that begins after this call has ended; never rejects. */
+  look(): Promise<void>
   stop(): void
 }
 
@@ -20,8 +20,8 @@ export async function followConfiguration(
 ): Promise<Following> {
   let revision = -1
   let failing = false
-  let running = false
-  let again = false
+  let last: Promise<void> = Promise.resolve()
+  let waiting: Promise<void> | undefined
 
   const readChange = async (): Promise<void> => {
     const row = await state.db.selectFrom('configuration').select('revision').executeTakeFirst()
@@ -29,23 +29,22 @@ export async function followConfiguration(
     await read()
     revision = row.revision
   }
-  const look = async (): Promise<void> => {
-    again = running
-    if (running) return
-    running = true
+  const check = async (): Promise<void> => {
+    waiting = undefined
     try {
       await readChange()
       failing = false
     } catch (err) {
       if (!failing) log.warn({ err }, failed)
       failing = true
-    } finally {
-      running = false
     }
-    if (again) void look()
+  }
+  const look = (): Promise<void> => {
+    if (!waiting) last = waiting = last.then(check)
+    return waiting
   }
   await readChange()
   const timer = setInterval(() => void look(), PERIOD_MS)
   timer.unref()
-  return { look: () => void look(), stop: () => clearInterval(timer) }
+  return { look, stop: () => clearInterval(timer) }
 }

@@ -88,6 +88,8 @@ interface NodeOptions {
   readonly stir: Stir
   /** The way to the nodes of the other machines. */
   readonly line: BeatLine
+  /** Resolves when the edge of this machine has been sent what is saved now. */
+  readonly edgeTold: () => Promise<void>
   /** The key of the digest nonces that all machines accept; null: those of this machine are its own. */
   readonly nonce_key: Buffer | null
   readonly post: MachinePost
@@ -114,7 +116,7 @@ const PRUNE_MS = 3_600_000
 const READY_LIMIT_MS = 10_000
 
 export async function startSignaling(options: NodeOptions): Promise<SignalingNode> {
-  const { config, state, sip, bus, clock, log } = options
+  const { config, state, sip, bus, clock, log, edgeTold } = options
   const id = newId.node()
   const gate = createAdmissionGate(id, clock)
   const machine = machineOf(config.data_dir)
@@ -131,7 +133,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const calls = new CallRegistry()
   const metrics = createCallMetrics(options.metrics, clock)
   const media = new MediaHub(options.media, log)
-  const configuration = new Configuration({ state, node_id: id, machine_id: machine.machine_id, clock, bus, log })
+  const { machine_id } = machine
+  const configuration = new Configuration({ state, node_id: id, machine_id, clock, bus, log, edgeTold })
   const snapshot = (): Snapshot => configuration.current
   const peer_addresses = new PeerAddresses({ config, clock, snapshot, sip })
   const unsealed = (sealed: string): string => unseal(config.master_key, sealed)
@@ -159,7 +162,6 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   })
   const tokens = new AuthTokens(config.master_key, snapshot)
   const authToken = (project_id: string): string | null => tokens.of(project_id)
-  const { machine_id } = machine
   const others = options.nonce_key ? bus : null
   const own_hosts = speaksSip(config.roles) ? addressesOf(config).map(({ host }) => host) : []
   const registrar = new Registrar({

@@ -113,6 +113,7 @@ void runProcess('signaling', loadConfig, async context => {
     objects,
     metrics,
     line: edge,
+    edgeTold: edge.told,
     stir: new Stir({ config, http, clock, log }),
     nonce_key,
     post: edge.post,

@@ -35,6 +35,8 @@ export interface EdgeServer extends BeatLine {
   readonly connected: boolean
   /** Carries notes to and from the nodes of other machines. */
   readonly post: MachinePost
+  /** Resolves when the edge, if it runs, has been sent the configuration that is saved now. Never rejects. */
+  readonly told: () => Promise<void>
   /** Stops. Resolves when the edge has handed over its pending messages, or after 2 s. */
   stop(): Promise<void>
 }
@@ -82,7 +84,7 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
       edge?.write(facts)
     },
   })
-  const off = bus.on('configuration', following.look)
+  const off = bus.on('configuration', () => void following.look())
   await saveEdgeLink(state.db, edge_id, links?.own ?? null)
   const lookForMachines = async ({ own, key }: NonNullable<typeof links>): Promise<void> => {
     const { others, homes, fronts } = await neighboursOf(state.db, own.machine_id, clock.now())
@@ -151,6 +153,7 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
     },
     beat: beat => edge && say(edge, { kind: 'beat', beat }),
     onBeat: () => undefined,
+    told: following.look,
     post: {
       send: (to, text) => void (edge && say(edge, { kind: 'note', to, text })),
       onNote(listener) {

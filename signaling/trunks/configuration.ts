@@ -22,6 +22,7 @@ export class Configuration {
   readonly #machine_id: string
   readonly #clock: Clock
   readonly #log: Log
+  readonly #edgeTold: () => Promise<void>
   readonly #listeners = new Set<(snapshot: Snapshot) => void>()
   /** What has been reported of each resource. */
   #reported = new Map<string, string>()
@@ -37,12 +38,15 @@ export class Configuration {
     readonly clock: Clock
     readonly bus: Bus
     readonly log: Log
+    /** Resolves when the edge of this machine has been sent what is saved now. */
+    readonly edgeTold: () => Promise<void>
   }) {
     this.#state = options.state
     this.#node_id = options.node_id
     this.#machine_id = options.machine_id
     this.#clock = options.clock
     this.#log = options.log
+    this.#edgeTold = options.edgeTold
     this.#sleeper = new Sleeper({
       work: () => this.#apply(),
       failed: err =>
@@ -100,6 +104,8 @@ export class Configuration {
       reports.push({ resource_id: row.id, revision: row.revision, state: error === null ? 'applied' : 'failed', error })
     }
     reports.push({ resource_id: CONFIGURATION, revision: snapshot.revision, state: 'applied', error: null })
+    // To an edge that does not know a peer yet, it is a stranger.
+    await this.#edgeTold()
     await reportApplied(this.#state, this.#node_id, reports, this.#clock.now())
     for (const [id, mark] of marks) reported.set(id, mark)
     if (reported === this.#reported) this.#unreported = false

@@ -73,6 +73,34 @@ t.test('a change of sources that cannot be read is retried, and the failure is l
   await change('update trunk_source set enabled = 0', false, 'a disabled source does not count')
 })
 
+t.test('whoever looks for a change during a check waits for the next one', async t => {
+  const w = await admissionWorld()
+  t.teardown(() => w.close())
+  const change = () =>
+    w.state.db
+      .updateTable('configuration')
+      .set(eb => ({ revision: eb('revision', '+', 1) }))
+      .execute()
+  let reads = 0
+  let release = (): void => undefined
+  const released = new Promise<void>(resolve => {
+    release = resolve
+  })
+  const read = async () => {
+    if (++reads === 2) await released
+  }
+  const following = await followConfiguration(w.state, pino({ level: 'silent' }), { read, failed: 'it cannot be read' })
+  t.teardown(() => following.stop())
+  await change()
+  const first = following.look()
+  await until('a check reads', () => reads === 2)
+  await change()
+  const second = following.look()
+  release()
+  await Promise.all([first, second])
+  t.equal(reads, 3)
+})
+
 t.test("a carrier's sources own their addresses, and a trunk's sources only those that no carrier uses", async t => {
   const w = await admissionWorld()
   t.teardown(() => w.close())

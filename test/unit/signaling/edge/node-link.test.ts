@@ -42,6 +42,14 @@ async function desk(t: Test, left: readonly CallMessage[] = [], there: readonly 
     bus.on(topic, listener)
     return () => void bus.off(topic, listener)
   }
+  /** Announces a new configuration revision, as every change of the configuration does. */
+  const changed = async (ring = true) => {
+    await state.db
+      .updateTable('configuration')
+      .set(eb => ({ revision: eb('revision', '+', 1) }))
+      .execute()
+    if (ring) bus.emit('configuration')
+  }
   return {
     w,
     path,
@@ -54,14 +62,7 @@ async function desk(t: Test, left: readonly CallMessage[] = [], there: readonly 
         ...{ path, state, edge_id: 'mac_1', nonce_key, links, openRates: null, roles: ALL_ROLES },
         ...{ bus: { ...rung, on }, log, clock: systemClock },
       }),
-    /** Announces a new configuration revision, as every change of the configuration does. */
-    changed: async () => {
-      await state.db
-        .updateTable('configuration')
-        .set(eb => ({ revision: eb('revision', '+', 1) }))
-        .execute()
-      bus.emit('configuration')
-    },
+    changed,
     kept: async () =>
       (await state.db.selectFrom('sip_message').select('sip_call_id').orderBy('id').execute()).map(
         row => row.sip_call_id,
@@ -172,6 +173,23 @@ t.test('a node sends the edge its configuration at once, and again when a change
   await until('the next node sends it again', () => told.length === 3)
   t.same(keys, [undefined, undefined, 'the key of all machines'], 'nonces come first')
   t.same(told[2], told[1])
+})
+
+t.test('a node knows when the edge was sent what is saved', async t => {
+  const { w, link, node: start, changed } = await desk(t)
+  const heard: string[] = []
+  link.onFacts = ({ carriers }) => void heard.push(`${carriers.length} carriers`)
+  link.onNote = (_to, text) => void heard.push(text)
+  const node = await start()
+  t.teardown(() => node.stop())
+  await until('the edge has the configuration', () => heard.length === 1)
+  const carrier = { name: 'A', codecs: ['PCMU' as const], sources: ['203.0.113.0/24'], targets: [], routes: [] }
+  await addCarrier(w.state, carrier, '2026-01-01T00:00:00.000Z')
+  await changed(false)
+  await node.told()
+  node.post.send('mac_2', 'told')
+  await until('the note has come', () => heard.includes('told'))
+  t.same(heard, ['0 carriers', '1 carriers', 'told'])
 })
 
 t.test('a node tells the edge where the edges of other machines are, and when one comes', async t => {
