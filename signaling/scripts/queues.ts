@@ -240,6 +240,8 @@ export class Queues {
       parameters,
       done: outcome => {
         if (outcome === 'hangup') void caller.script.host.call.end({ cause: 'script' })
+        // Nobody is joined without having heard it.
+        else if (outcome === 'failed') this.#agentOut(queue, agent, 'error')
         else void this.#join(queue, caller, agent)
       },
     })
@@ -284,7 +286,8 @@ export class Queues {
     this.#forget(queue)
   }
 
-  #agentOut(queue: Queue, agent: Agent): void {
+  /** `unmet`: the result of an agent who has talked to nobody. */
+  #agentOut(queue: Queue, agent: Agent, unmet: 'queue-empty' | 'error' = 'queue-empty'): void {
     const at = queue.agents.indexOf(agent)
     if (at < 0) return
     queue.agents.splice(at, 1)
@@ -297,7 +300,7 @@ export class Queues {
     agent.emit({
       type: 'dequeue_ended',
       id: agent.command.id,
-      result: bridged_ms === null ? 'queue-empty' : 'bridged',
+      result: bridged_ms === null ? unmet : 'bridged',
       duration_seconds,
     })
     if (caller && bridged_ms !== null) this.#callerOut(queue, caller, 'bridged')

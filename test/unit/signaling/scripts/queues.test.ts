@@ -59,6 +59,18 @@ t.test('a whisper that hangs up ends the call of the caller, and the agent gets 
   t.equal(queues.waiting, 0)
 })
 
+t.test('a whisper that cannot be fetched joins nobody: the caller waits on, and the agent is told', async t => {
+  const { told, over, queues } = await whispered()
+  await over('failed')
+  await turn()
+  t.notOk(told.some(one => one.endsWith('conference.join')))
+  t.same(
+    told.filter(one => !one.endsWith('conference.leave')),
+    ['agent dequeue_ended error'],
+  )
+  t.equal(queues.waiting, 1, 'the caller waits in its place')
+})
+
 t.test('the end of a whisper joins the caller and the agent', async t => {
   const { told, over } = await whispered()
   await over('finished')
