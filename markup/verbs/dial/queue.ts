@@ -74,7 +74,8 @@ export function on(node: DialNode, turn: Turn, state: QueueState, event: Event):
 export function cut(node: DialNode, turn: Turn, state: QueueState): void {
   if (!state.ended) stop(node, turn, state)
   stopRecording(state.recording, turn)
-  turn.farewell(node.attributes.action, node.attributes.method, parameters({ ...state, ended: endedBy(state) }))
+  const ended = state.ended ?? endedBy(state, 'redirected')
+  turn.farewell(node.attributes.action, node.attributes.method, parameters({ ...state, ended }))
 }
 
 export function gone(node: DialNode, turn: Turn, state: QueueState): Move {
@@ -82,8 +83,8 @@ export function gone(node: DialNode, turn: Turn, state: QueueState): Move {
   return settle(node, turn, { ...state, ended: state.ended ?? endedBy(state), gone: true })
 }
 
-function endedBy(state: QueueState): NonNullable<QueueState['ended']> {
-  return { result: state.bridged ? 'bridged' : 'queue-empty', duration_seconds: null }
+function endedBy(state: QueueState, unmet = 'queue-empty'): NonNullable<QueueState['ended']> {
+  return { result: state.bridged ? 'bridged' : unmet, duration_seconds: null }
 }
 
 function stop(node: DialNode, turn: Turn, state: QueueState): void {
@@ -104,10 +105,13 @@ function settle(node: DialNode, turn: Turn, state: QueueState): Move {
   return toAction(node.attributes, parameters(state))
 }
 
+/** The status of a Dial that has met nobody, by its result. */
+const UNMET: Readonly<Record<string, string>> = { error: 'failed', redirected: 'canceled' }
+
 function parameters({ bridged, ended, recording }: QueueState): Record<string, string> {
-  const failed = ended?.result === 'error' ? 'failed' : 'no-answer'
+  const unmet = UNMET[ended?.result ?? 'error'] ?? 'no-answer'
   return {
-    DialCallStatus: bridged ? 'completed' : failed,
+    DialCallStatus: bridged ? 'completed' : unmet,
     DequeueResult: ended?.result ?? 'error',
     ...(bridged && {
       QueueSid: bridged.queue_sid,

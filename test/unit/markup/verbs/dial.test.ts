@@ -550,6 +550,12 @@ t.test('Queue ends at the timeout, an unknown queue, the star key, a hang-up and
   const moved = call(t, text)
   moved.send({ type: 'update', entry: { kind: 'inline', text: response('<Pause/>') } })
   moved.expect('cancel_timer stop_dequeue callback start_timer')
+  t.strictSame(moved.last('callback').parameters, { DialCallStatus: 'canceled', DequeueResult: 'redirected' })
+  const talking = call(t, text)
+  const met = { queue_sid: 'QU1', call_sid: CHILD_SID, queue_time_seconds: 31 }
+  talking.send({ type: 'dequeue_bridged', id: talking.last('dequeue').id, ...met })
+  talking.send({ type: 'update', entry: { kind: 'inline', text: response('<Pause/>') } })
+  t.match(talking.last('callback').parameters, { DialCallStatus: 'completed', DequeueResult: 'bridged' })
 
   const reserved = call(t, response('<Dial action="/a"><Queue reservationSid="WR1">q</Queue></Dial>'))
   t.equal(reserved.last('fetch').parameters['DequeueResult'], 'error')
