@@ -29,6 +29,8 @@ export type Event =
   | DequeueBridged
   | DequeueEnded
   | { readonly type: 'refer_accepted'; readonly id: string; readonly sip_code: number }
+  /** A NOTIFY has told that the transfer goes on: the last sipfrag's status. It may come before `refer_accepted`. */
+  | { readonly type: 'refer_notified'; readonly id: string; readonly notify_code: number }
   | ReferEnded
   | ReferReceived
   | StreamEnded

@@ -16,6 +16,7 @@ interface ReferState {
   readonly refer: string
   readonly timer: string
   readonly sip_code: number | null
+  readonly notify_code: number | null
 }
 
 export const refer = verb('Refer', ATTRIBUTES, {
@@ -49,13 +50,15 @@ export const refer = verb('Refer', ATTRIBUTES, {
     const id = turn.id('refer')
     const timer = turn.id('timer')
     turn.emit({ type: 'refer', id, ...target }, { type: 'start_timer', id: timer, ms: NOTIFY_LIMIT_MS })
-    return stay({ refer: id, timer, sip_code: null } satisfies ReferState)
+    return stay({ refer: id, timer, sip_code: null, notify_code: null } satisfies ReferState)
   },
 
   on(node, turn, state: ReferState, event: Event) {
-    if (event.type === 'timer' && event.id === state.timer) return report(node, 'failed', state.sip_code, null)
+    if (event.type === 'timer' && event.id === state.timer)
+      return report(node, 'failed', state.sip_code, state.notify_code)
     if (!('id' in event) || event.id !== state.refer) return undefined
     if (event.type === 'refer_accepted') return stay({ ...state, sip_code: event.sip_code })
+    if (event.type === 'refer_notified') return stay({ ...state, notify_code: event.notify_code })
     if (event.type !== 'refer_ended') return undefined
     turn.emit({ type: 'cancel_timer', id: state.timer })
     const code = event.sip_code ?? state.sip_code
@@ -74,7 +77,8 @@ export const refer = verb('Refer', ATTRIBUTES, {
   /** Reports `canceled` to the action: the far end often hangs up before it sends the outcome. */
   gone(node, turn, state) {
     turn.emit({ type: 'cancel_timer', id: state.timer })
-    turn.farewell(node.attributes.action, node.attributes.method, parameters('canceled', state.sip_code, null))
+    const canceled = parameters('canceled', state.sip_code, state.notify_code)
+    turn.farewell(node.attributes.action, node.attributes.method, canceled)
     return { to: 'done', outcome: 'gone' }
   },
 })

@@ -49,11 +49,14 @@ export class Referrals {
     const sent = this.#sent
     if (!sent || readToken(request.header('event') ?? request.header('o') ?? 'refer') !== 'refer') return
     const code = statusIn(request.content(SIPFRAG).parts[0]?.content ?? '')
+    const before = sent.notify_code
     if (code !== null) sent.notify_code = code
     const over = readToken(request.header('subscription-state')) === 'terminated'
     sent.over = over || (sent.notify_code !== null && sent.notify_code >= 200)
     // RFC 6665 §4.1.2.4: a NOTIFY may overtake the answer to its REFER.
     if (sent.over && sent.sip_code !== null) this.#over()
+    else if (!sent.over && code !== null && code !== before)
+      this.#emit({ type: 'refer_notified', id: sent.id, notify_code: code })
   }
 
   received(leg: 'self' | string, request: InboundRequest): void {

@@ -101,7 +101,7 @@ export interface TransferChild extends DocumentTarget {
   readonly parameters: FormParameters
 }
 
-/** Sends REFER in this leg's dialog. Answered by `refer_accepted` (2xx), then `refer_ended`. */
+/** Sends REFER in this leg's dialog. Answered by `refer_accepted` (2xx) and `refer_notified`, then `refer_ended`. */
 export interface Refer {
   readonly type: 'refer'
   readonly id: string

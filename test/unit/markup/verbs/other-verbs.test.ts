@@ -132,6 +132,14 @@ t.test('Refer needs a SIP leg and one Sip, and reports a hang-up as canceled', a
   const gone = call(t, text).hangup()
   gone.expect('cancel_timer callback done')
   t.strictSame(gone.last('callback').parameters, { ReferCallStatus: 'canceled' })
+  const ringing = call(t, text)
+  const { id } = ringing.last('refer')
+  ringing.send({ type: 'refer_notified', id, notify_code: 100 })
+  ringing.send({ type: 'refer_accepted', id, sip_code: 202 })
+  ringing.send({ type: 'refer_notified', id, notify_code: 180 })
+  ringing.hangup().expect('cancel_timer callback done')
+  const told = { ReferCallStatus: 'canceled', ReferSipResponseCode: '202', NotifySipResponseCode: '180' }
+  t.strictSame(ringing.last('callback').parameters, told)
 
   for (const refer of ['<Refer/>', '<Refer><Sip>carol</Sip></Refer>']) {
     call(t, response(refer, '<Hangup/>')).expect('note hangup done')
