@@ -396,8 +396,11 @@ const waited = (caller: Caller): number =>
 const queueTime = (caller: Caller): number =>
   caller.bridged_ms === null ? waited(caller) : Math.round((caller.bridged_ms - caller.since_ms) / 1000)
 
-const average = (queue: Queue): number =>
-  Math.round(queue.callers.reduce((sum, caller) => sum + waited(caller), 0) / Math.max(1, queue.callers.length))
+function average({ callers }: Queue): number {
+  const now_ms = callers[0]?.script.host.call.clock.monotonic_ms() ?? 0
+  const waited_ms = callers.reduce((sum, { since_ms }) => sum + now_ms - since_ms, 0)
+  return Math.round(waited_ms / 1000 / Math.max(1, callers.length))
+}
 
 function part(script: SharedScript): void {
   const { leg, call } = script.host

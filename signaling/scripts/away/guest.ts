@@ -112,6 +112,12 @@ class GuestWaiting {
     this.#say({ kind: 'run', visit: this.#visit, wait, document: { kind, entry, parameters: parameters() } })
   }
 
+  /** Tells its node what has changed for a document that runs for as long as the call waits. */
+  tell(): void {
+    if (this.#current?.document.kind !== 'queue_wait') return
+    this.#say({ kind: 'facts', visit: this.#visit, parameters: this.#current.document.parameters() })
+  }
+
   /** Its node has played a document. */
   waited(wait: number, outcome: WaitOutcome | 'replaced'): void {
     if (this.#current?.wait !== wait) return

@@ -107,8 +107,10 @@ export class Guests {
     const known: string[] = []
     for (const visit of visits) {
       const guest = this.#guests.get(visit)
-      if (guest?.machine_id === from) guest.present_ms = now_ms
-      else if (!this.#coming.has(visit)) continue
+      if (guest?.machine_id === from) {
+        guest.present_ms = now_ms
+        guest.waiting.tell()
+      } else if (!this.#coming.has(visit)) continue
       known.push(visit)
     }
     this.#say(from, { kind: 'known', visits: known })

@@ -66,6 +66,8 @@ export type KeeperNote =
         readonly parameters: Readonly<Record<string, string>>
       }
     }
+  /** What the requests of the document that runs say from now on, such as the place in the queue. */
+  | { readonly kind: 'facts'; readonly visit: string; readonly parameters: Readonly<Record<string, string>> }
   | { readonly kind: 'quiet'; readonly visit: string }
   | { readonly kind: 'update'; readonly visit: string; readonly entry: Entry }
   /** The outcome, for the row of the command. */

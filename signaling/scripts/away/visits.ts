@@ -53,6 +53,8 @@ interface Visit {
   came: boolean
   /** The leg hears what its own node plays. */
   sounding: boolean
+  /** What the requests of the document that the leg hears say. */
+  facts: Readonly<Record<string, string>>
   /** The leg has left; the keeper's last event is awaited. */
   leaving: Timer | null
   /** Questions to the keeper by their number; each function takes the outcome. */
@@ -180,6 +182,7 @@ export class Visits {
     const { script } = visit.journey
     if (note.kind === 'came') void this.#came(visit, note.sdp)
     else if (note.kind === 'run') this.#run(visit, note)
+    else if (note.kind === 'facts') visit.facts = note.parameters
     else if (note.kind === 'update') script.update(note.entry)
     else if (note.kind === 'end') void script.host.call.end({ cause: 'script' })
     else if (note.kind === 'gone') this.#lost(visit)
@@ -209,6 +212,7 @@ export class Visits {
       heard_ms,
       came: false,
       sounding: false,
+      facts: {},
       leaving: null,
       asks: new Map(),
     }
@@ -252,11 +256,12 @@ export class Visits {
     }
     this.#sound(visit)
     const { kind, entry, parameters } = document
+    visit.facts = parameters
     visit.journey.script.waiting.run({
       kind,
       entry,
       again: false,
-      parameters: () => parameters,
+      parameters: () => visit.facts,
       done: over,
       replaced: () => over('replaced'),
     })
