@@ -171,9 +171,11 @@ export class Answers {
       if (status > 100 && request.method === 'INVITE') this.#allowRinging(pending)
       return
     }
+    const success = status < 300
+    const { rseq } = pending.reliable ?? {}
+    if (success && leg && rseq !== undefined) leg.overtaken = { seq: request.cseq.seq, rseq }
     this.#pending.finish(pending)
     if (pending.leg) this.#dialogs.judged(pending.transaction, pending.leg, status)
-    const success = status < 300
     if (request.method === 'INVITE') {
       if (leg) leg.incoming = undefined
       if (success && leg) this.#confirm(pending, leg, draft, text)

@@ -32,6 +32,8 @@ export class AgentLeg implements Hold {
   /** The last 2xx that got an ACK, and the sources of its ACKs. */
   acknowledged: { readonly transaction_id: string; readonly seq: number; readonly hosts: string[] } | undefined =
     undefined
+  /** The reliable 1xx that our 2xx has overtaken: its INVITE's CSeq, and the RSeq that its PRACK names. */
+  overtaken: { readonly seq: number; readonly rseq: number } | undefined = undefined
   session: SessionTimer | undefined = undefined
   /** The peer's Allow contains UPDATE. */
   peer_updates = false

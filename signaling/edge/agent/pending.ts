@@ -132,16 +132,20 @@ export class PendingRequests {
     return text
   }
 
-  /** Reports whether a PRACK acknowledges the current reliable 1xx. */
-  acknowledges(invite: PendingServer, prack: SipMessage): boolean {
+  /** Returns what a PRACK acknowledges (RFC 3262 §3): the current reliable 1xx, or one that our 2xx has overtaken. */
+  acknowledges({ incoming, overtaken }: AgentLeg, prack: SipMessage): 'current' | 'overtaken' | undefined {
     const rack = readRAck(prack.get('rack'))
-    if (rack?.cseq.method !== 'INVITE' || rack.cseq.seq !== invite.transaction.request.cseq.seq) return false
-    return rack.rseq === invite.reliable?.rseq
+    if (rack?.cseq.method !== 'INVITE') return undefined
+    const { seq } = rack.cseq
+    if (seq === incoming?.transaction.request.cseq.seq && rack.rseq === incoming.reliable?.rseq) return 'current'
+    return seq === overtaken?.seq && rack.rseq === overtaken.rseq ? 'overtaken' : undefined
   }
 
   /** Stops the retransmission of the reliable 1xx that a PRACK acknowledges. */
-  acknowledged(invite: PendingServer, prack: SipMessage): void {
-    if (this.acknowledges(invite, prack)) this.#stopReliable(invite)
+  acknowledged(leg: AgentLeg, prack: SipMessage): void {
+    const which = this.acknowledges(leg, prack)
+    if (which === 'current' && leg.incoming) this.#stopReliable(leg.incoming)
+    if (which === 'overtaken') leg.overtaken = undefined
   }
 
   #stopReliable(pending: PendingServer): void {

@@ -41,11 +41,7 @@ export class DialogRequests {
       this.#bye(transaction, leg)
       return
     }
-    if (method === 'PRACK' && leg.incoming && !this.#pending.acknowledges(leg.incoming, request)) {
-      answerAlone(transaction, 481)
-      return
-    }
-    if (method === 'PRACK' && !leg.incoming) {
+    if (method === 'PRACK' && !this.#pending.acknowledges(leg, request)) {
       answerAlone(transaction, 481)
       return
     }
@@ -85,7 +81,7 @@ export class DialogRequests {
     if (dialog.connection && received.connection) dialog.connection = received.connection
     const { method } = request
     if (method === 'INVITE' || method === 'UPDATE') refreshedByPeer(this.#core, leg)
-    else if (method === 'PRACK' && leg.incoming) this.#pending.acknowledged(leg.incoming, request)
+    else if (method === 'PRACK') this.#pending.acknowledged(leg, request)
     else if (method === 'BYE') this.#ended(request, received, leg, status)
   }
 

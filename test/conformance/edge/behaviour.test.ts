@@ -335,6 +335,30 @@ t.test('the application learns that an INVITE has ended because its PRACK never 
   t.equal(edge.stats().dialogs, 0)
 })
 
+t.test('a PRACK that our 200 has overtaken gets 200, once', async t => {
+  const { robot, port } = await world(t)
+  const peer = await Peer.open(t)
+  robot.answer = method => (method === 'INVITE' ? 183 : 200)
+  robot.headers = method => (method === 'INVITE' ? 'Require: 100rel\r\n' : '')
+  const call_id = 'overtaken'
+  peer.send(request('INVITE', peer.port, { call_id, body: SDP, headers: ['Supported: 100rel'] }), port)
+  const rings = await peer.next(status(183))
+  const to_tag = tagOf(rings)
+  const transaction = robot.seen.find(({ method }) => method === 'INVITE')?.fields[8]
+  robot.command(`late|sip|${transaction}|\r\nSIP/2.0 200 OK\r\ncseq: 1 INVITE\r\n\r\n`)
+  await peer.next(status(200, 'INVITE'))
+  peer.send(request('ACK', peer.port, { call_id, to_tag }), port)
+  const rseq = Number(/\r\nRSeq: (\d+)/.exec(rings)?.[1])
+  const prack = async (cseq: number, of: number): Promise<string> => {
+    const sent = request('PRACK', peer.port, { call_id, to_tag, cseq, headers: [`RAck: ${of} 1 INVITE`] })
+    peer.send(sent, port)
+    return (await peer.next(finalTo(sent))).slice(0, 11)
+  }
+  t.equal(await prack(2, rseq + 1), 'SIP/2.0 481', 'there was no such 1xx')
+  t.equal(await prack(3, rseq), 'SIP/2.0 200')
+  t.equal(await prack(4, rseq), 'SIP/2.0 481', 'it is acknowledged')
+})
+
 t.test("the peer's UPDATE changes the interval of its session", async t => {
   const clock = testClock()
   const { robot, port } = await world(t, { clock })
