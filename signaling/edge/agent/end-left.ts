@@ -4,6 +4,7 @@ import { draftResponse } from '../sip/message.ts'
 import { branchOf, cancelOf, withoutBody } from '../sip/sent-text.ts'
 import type { EdgeStack } from '../stack.ts'
 import { type ClientEvents, UNHEARD } from '../transaction/client.ts'
+import { RETRY_AFTER_SECONDS } from '../transaction/layer.ts'
 
 // Ends the calls of a run that was killed, so that no peer keeps talking, ringing or waiting.
 
@@ -17,7 +18,7 @@ export function endLeftCall(stack: EdgeStack, left: LeftCall): void {
   } else if (left.kind === 'called') {
     const transaction = stack.transactions.resumeServer(left.invite)
     const answer = transaction && draftResponse(transaction.request, 503, left.tag === '' ? newTag() : left.tag)
-    if (answer) transaction.respond(answer.add('Reason', REASON), 503)
+    if (answer) transaction.respond(answer.add('Retry-After', RETRY_AFTER_SECONDS).add('Reason', REASON), 503)
   } else takeBack(stack, left)
 }
 

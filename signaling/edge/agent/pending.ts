@@ -57,8 +57,8 @@ export class PendingRequests {
     return pending.to_tag
   }
 
-  /** Fails a request that its application does not answer. */
-  abandon(pending: PendingServer, status: number): void {
+  /** Fails a request that its application does not answer. A peer takes a 503 without `retry_after` for a 500. */
+  abandon(pending: PendingServer, status: number, retry_after?: string): void {
     this.finish(pending)
     if (pending.leg?.incoming === pending) pending.leg.incoming = undefined
     if (pending.early) this.#core.dropLeg(pending.early)
@@ -67,6 +67,7 @@ export class PendingRequests {
     if (transaction.method === 'BYE' && leg?.dialog.isFrom(transaction.received.source)) this.#core.dropLeg(leg)
     const reason = status === 500 ? 'Internal Server Error' : undefined
     const draft = draftResponse(pending.transaction.request, status, this.toTag(pending), reason)
+    if (retry_after !== undefined) draft.add('Retry-After', retry_after)
     pending.transaction.respond(draft, status)
     // The application may still be calling others for this caller. A re-INVITE ends without it.
     if (transaction.method === 'INVITE' && !leg) this.cancelled(pending, transaction.request, transaction.received)

@@ -187,7 +187,8 @@ export class ServerSide {
 
   /** Fails a pending request whose application disconnected. */
   orphaned(pending: PendingServer): void {
-    this.#pending.abandon(pending, pending.transaction.method === 'INVITE' ? 503 : 481)
+    if (pending.transaction.method === 'INVITE') this.#pending.abandon(pending, 503, RETRY_AFTER_SECONDS)
+    else this.#pending.abandon(pending, 481)
   }
 }
 
