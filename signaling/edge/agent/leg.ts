@@ -87,7 +87,9 @@ export interface SessionTimer {
   timer: WheelTimer
   /** The smallest interval that the peer accepts; 0 when it named none. */
   min_se: number
-  /** Our refresh is in progress, so another re-INVITE would cross it. */
+  /** A refresh was refused as too short by a peer that did not say what is enough; the interval is twice as long. */
+  doubled: boolean
+  /** Our refresh by re-INVITE is in progress, so another re-INVITE would cross it. */
   refreshing: boolean
 }
 

@@ -84,7 +84,7 @@ function arm(core: AgentCore, leg: AgentLeg, seconds: number, refresher: 'us' | 
       ? wheel.after((seconds / 2 + spread) * 1000, () => refresh(core, leg))
       : wheel.after(seconds * 1000, () => expired(core, leg))
   const min_se = leg.session?.min_se ?? 0
-  leg.session = { interval_seconds: seconds, refresher, expires_at, timer, min_se, refreshing: false }
+  leg.session = { interval_seconds: seconds, refresher, expires_at, timer, min_se, doubled: false, refreshing: false }
 }
 
 function expired(core: AgentCore, leg: AgentLeg): void {
@@ -170,12 +170,16 @@ function refused(core: AgentCore, leg: AgentLeg, session: SessionTimer, response
   if (status === 422) {
     const asked = readSeconds(response.get('min-se')) ?? 0
     // RFC 4028 §7.3: try again with the peer's minimum, which must be above our interval.
-    if (asked <= session.interval_seconds) expired(core, leg)
-    else {
+    if (asked > session.interval_seconds) {
       session.interval_seconds = asked
       session.min_se = asked
       refresh(core, leg)
-    }
+    } else if (!session.doubled) {
+      // The peer names no minimum that could help, so this is a guess.
+      session.doubled = true
+      session.interval_seconds *= 2
+      refresh(core, leg)
+    } else later(core, leg, Number.POSITIVE_INFINITY)
   } else if (leg.peer_updates && (status === 405 || status === 501)) {
     leg.peer_updates = false
     refresh(core, leg)

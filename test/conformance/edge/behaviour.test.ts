@@ -1,5 +1,5 @@
 import type { TracedMessage } from '../../../signaling/edge/index.ts'
-import t from '../../support/harness/index.ts'
+import t, { type Test } from '../../support/harness/index.ts'
 import {
   branchOf,
   final,
@@ -385,6 +385,38 @@ t.test("the peer's UPDATE changes the interval of its session", async t => {
     peer.arrived.some(text => starts('BYE')(text) && text.includes('Call-ID: longer')),
     'the other call goes on',
   )
+})
+
+/** A call whose session the edge refreshes, at the moment in which the first refresh has come. */
+async function refreshing(t: Test) {
+  const clock = testClock()
+  const { robot, port, edge } = await world(t, { clock })
+  const peer = await Peer.open(t)
+  const headers = ['Supported: timer', 'Session-Expires: 90;refresher=uas', 'Allow: INVITE, UPDATE']
+  const begun_ms = clock.monotonic_ms()
+  const call_id = 'refreshed'
+  peer.send(request('INVITE', peer.port, { call_id, body: SDP, headers }), port)
+  const to_tag = tagOf(await peer.next(status(200, 'INVITE')))
+  peer.send(request('ACK', peer.port, { call_id, to_tag }), port)
+  clock.speed = 100
+  const update = await peer.next(starts('UPDATE'))
+  clock.speed = 1
+  t.match(update, /\r\nSession-Expires: 90;refresher=uac\r\n/)
+  return { clock, robot, port, edge, peer, begun_ms, update, call_id, to_tag }
+}
+
+t.test('a peer that refuses a refresh as too short and names no minimum is asked for twice as long, once', async t => {
+  const { clock, port, edge, peer, begun_ms, update } = await refreshing(t)
+  peer.send(reply(update, 422, 'a', '', peer.port), port)
+  const again = await peer.next(text => starts('UPDATE')(text) && text.includes('\r\nSession-Expires: 180;'))
+  peer.send(reply(again, 422, 'a', '', peer.port), port)
+  clock.speed = 100
+  const bye = await peer.next(starts('BYE'))
+  clock.speed = 1
+  t.match(bye, /Session timer expired/)
+  t.ok(clock.monotonic_ms() - begun_ms > 85_000, 'the session lasts for its interval')
+  peer.send(reply(bye, 200, 'a', '', peer.port), port)
+  while (edge.stats().dialogs > 0) await pause(5)
 })
 
 t.test('the ladder gets every message, with retransmissions marked', async t => {
