@@ -119,7 +119,8 @@ function refresh(core: AgentCore, leg: AgentLeg): void {
     return
   }
   const method = leg.peer_updates ? 'UPDATE' : 'INVITE'
-  session.refreshing = true
+  // RFC 3311 §5.2: an UPDATE without an offer collides with none.
+  session.refreshing = method === 'INVITE'
   const over = (): void => {
     session.refreshing = false
     expired(core, leg)

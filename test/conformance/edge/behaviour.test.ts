@@ -419,6 +419,23 @@ t.test('a peer that refuses a refresh as too short and names no minimum is asked
   while (edge.stats().dialogs > 0) await pause(5)
 })
 
+t.test('a re-INVITE in either direction may cross the refresh of the edge by UPDATE, which has no offer', async t => {
+  const { robot, port, peer, update, call_id, to_tag } = await refreshing(t)
+  const theirs = request('INVITE', peer.port, { call_id, to_tag, cseq: 2, body: SDP })
+  peer.send(theirs, port)
+  t.match(await peer.next(finalTo(theirs)), /^SIP\/2\.0 200 /)
+  peer.send(request('ACK', peer.port, { call_id, to_tag, cseq: 2 }), port)
+  while (robot.seen.filter(s => s.method === 'ACK').length < 2) await pause(5)
+  robot.command(`ours|sip||${call_id};from-tag=a\r\nINVITE sip:placeholder SIP/2.0\r\n\r\n${SDP}`)
+  const ours = await peer.next(starts('INVITE'))
+  peer.send(reply(ours, 488, 'a', '', peer.port), port)
+  await peer.next(starts('ACK'))
+  peer.send(reply(update, 200, 'a', '', peer.port), port)
+  peer.send(request('BYE', peer.port, { call_id, to_tag, cseq: 3 }), port)
+  t.ok(await peer.next(status(200, 'BYE')), 'the call lasts until its BYE')
+  t.notOk(peer.arrived.some(starts('BYE')))
+})
+
 t.test('the ladder gets every message, with retransmissions marked', async t => {
   const traced: TracedMessage[] = []
   const { port, robot } = await world(t, { onMessage: message => void traced.push(message) })
