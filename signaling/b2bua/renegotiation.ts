@@ -73,17 +73,25 @@ export class Renegotiation {
         this.#onLateAnswer = answer => void this.#lateReanswer(answer)
         this.#ackTimer = this.#clock.after(ACK_LIMIT_MS, () => void this.#rollback())
         refreshed()
-        return request.respond(200, { headers, body: sdp })
+        return request.respond(200, { headers, body: sdp, unsent: () => this.#overtaken() })
       }
       await this.#leg.takeOffer(offer)
       const sdp = await this.#leg.makeAnswer()
       this.#state = offerStep(this.#state, 'answered').state
       refreshed()
-      request.respond(200, { headers, body: sdp })
+      // The peer has cancelled its offer meanwhile, so it goes on with the session that our media has left.
+      const unsent = (): void => void (request.method === 'INVITE' && this.begin())
+      request.respond(200, { headers, body: sdp, unsent })
     } catch (error) {
       await this.#rollback()
       request.respond(refusalCode(error), { headers: warning(error) })
     }
+  }
+
+  /** The peer has cancelled its re-INVITE without an offer, so no ACK brings an answer to ours. */
+  #overtaken(): void {
+    this.#ackTimer?.cancel()
+    void this.#rollback()
   }
 
   /** Sends a re-INVITE and reports whether the peer accepted it. Glare is retried after the delay of RFC 3261 §14.1. */

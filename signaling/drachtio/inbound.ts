@@ -142,9 +142,12 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
   }
 }
 
+/** What the SIP server says of a transaction that it has ended. */
+const ENDED = /unknown transaction/i
+
 /** Why a 200 was not sent, by what the SIP server says. */
 const whyUnsent = (said: string): Error =>
-  /transport for response|unknown transaction/i.test(said) ? new CallerGone(said) : new RequestFailed(said)
+  /transport for response/i.test(said) || ENDED.test(said) ? new CallerGone(said) : new RequestFailed(said)
 
 /** Passes a request within a dialog to its owner. */
 export function deliver(log: Log, request: LibraryRequest, answer: LibraryAnswer, handler: DialogHandler): void {
@@ -165,7 +168,9 @@ export function answerable(log: Log, request: LibraryRequest, answer: LibraryAns
     respond: (status, options = {}) => {
       if (request.method === 'ACK' || request.source !== 'network') return
       respond(log, request, answer, status, options, error => {
-        if (error) log.debug({ detail: String(error), method: request.method, status }, 'answer was not sent')
+        if (!error) return
+        log.debug({ detail: String(error), method: request.method, status }, 'answer was not sent')
+        if (ENDED.test(String(error))) options.unsent?.()
       })
     },
   }

@@ -52,6 +52,8 @@ export interface ResponseOptions {
   /** Each is sent as its own WWW-Authenticate header, which must not be joined by commas (RFC 3261 §7.3.1). */
   readonly challenges?: readonly string[]
   readonly body?: string
+  /** Called when the SIP server has ended the transaction before, as at a CANCEL of a re-INVITE. */
+  readonly unsent?: () => void
 }
 
 /** A request from the network that can be answered. A second final response is ignored. */

@@ -263,7 +263,7 @@ const inviteOf = (content: ReturnType<typeof message>, does: Partial<InboundInvi
 })
 
 async function inbound() {
-  const { log, byes, session, dialog, listener } = await stage()
+  const { log, byes, taken, session, dialog, listener } = await stage()
   let handler: DialogHandler = () => undefined
   const invite = inviteOf(message({}, 'v=0 theirs'), {
     refuse: status => void log.push(`refused ${status}`),
@@ -280,8 +280,37 @@ async function inbound() {
     invite,
   })
   await leg.answer()
-  return { leg, log, byes, handle: (made: InboundRequest, facts = asPeer) => handler(made, facts) }
+  return { leg, log, byes, taken, dialog, handle: (made: InboundRequest, facts = asPeer) => handler(made, facts) }
 }
+
+t.test('a re-INVITE that its CANCEL ends before our 200 is followed by one of ours, which agrees again', async t => {
+  const { dialog, taken, handle } = await inbound()
+  const sent: string[] = []
+  dialog.request = async method => {
+    sent.push(method)
+    return response(200, 'v=0 as before')
+  }
+  const kept = request('INVITE', {}, 'v=0 moved')
+  const turns = async (until: () => boolean) => {
+    for (let n = 0; n < 50 && !until(); n++) await turn()
+  }
+  handle(kept.made, asPeer)
+  await turns(() => kept.answers.length > 0)
+  t.same([kept.answers, sent], [[200], []], 'its 200 was sent')
+  const cancelled = request('INVITE', {}, 'v=0 moved again')
+  handle({ ...cancelled.made, respond: (_status, options) => options?.unsent?.() }, asPeer)
+  await turns(() => taken.length > 0)
+  t.same([sent, taken], [['INVITE'], ['v=0 as before']])
+
+  // Without an offer, ours is taken back: the next exchange may begin.
+  const empty = request('INVITE')
+  handle({ ...empty.made, respond: (_status, options) => options?.unsent?.() }, asPeer)
+  await turns(() => false)
+  const next = request('INVITE', {}, 'v=0 next')
+  handle(next.made, asPeer)
+  await turns(() => next.answers.length > 0)
+  t.same(next.answers, [200])
+})
 
 /** A leg that is called by an INVITE with these headers. It keeps what it tells the caller before its answer. */
 async function ringing(
