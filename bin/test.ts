@@ -84,9 +84,10 @@ export const testCommand = (): Command =>
         })
         await ring(config, 'commands')
         let after = 0
-        for (const deadline = Date.now() + LIMIT_MS; ; ) {
+        for (let deadline = Date.now() + LIMIT_MS; ; ) {
           const run = await findTestRun(state.db, trunk.id, id)
           const checks: readonly TestCheckRow[] = (await listChecks(state.db, [id], after)).get(id) ?? []
+          if (checks.length > 0) deadline = Date.now() + LIMIT_MS
           for (const check of checks) {
             after = check.sequence
             if (check.state !== 'waiting' && !options.json) tell(`${MARKS[check.state]} ${check.summary ?? ''}\n`)

@@ -5,6 +5,7 @@ import {
   claimTestRuns,
   finishTestRun,
   insertTestRun,
+  saveCheck,
   TESTS_A_DAY,
 } from '../../../../core/state/configuration/trunk-tests.ts'
 import { controlPlane, freshKey } from '../../../support/control-plane.ts'
@@ -88,6 +89,32 @@ t.test('a trunk runs one test at a time, and at most 20 a day', async t => {
   t.match(await begin(), { status: 429, body: { code: 'rate_limited', detail: /20 tests of a trunk in 24 h/ } })
   now_ms += DAY_MS
   t.equal((await begin()).status, 201, 'a day later tests are allowed again')
+})
+
+t.test('a test that takes long is not lost while its checks end', async t => {
+  let now_ms = Date.parse('2026-03-11T12:00:00.000Z')
+  const w = await controlPlane(t, { clock: { ...systemClock, now: () => now_ms } })
+  const post = (path: string, body: object) => w.ask('POST', path, { headers: { 'Idempotency-Key': freshKey() }, body })
+  const { body } = await post('/v1/trunks', {
+    ...{ name: 'Silent', direction: 'both', auth_mode: 'digest', sources: [], codecs: ['PCMA'], targets: [] },
+    ...{ media_security: 'rtp', require_tls: false, source_validation: 'relaxed' },
+  })
+  const begin = () => post(`/v1/trunks/${body.trunk.id}/tests`, { kind: 'rtp_reachability' })
+  const { id } = (await begin()).body.run
+  const check = { run_id: id, state: 'failed', summary: 'silent', target_ref: null, node_id: 'node_1' } as const
+  const state = async () => (await w.ask('GET', `/v1/trunks/${body.trunk.id}/tests/${id}`)).body.run
+  for (let n = 1; n <= 4; n++) {
+    now_ms += 60_000
+    const ended = { ...check, id: `${id}.${n}`, duration_ms: 60_000, occurred_at: iso(now_ms) }
+    await w.state.transaction(trx => saveCheck(trx, ended))
+    await overdueTrunkTests.run(w)
+    t.equal((await state()).result, 'running', `after ${n} min`)
+    t.equal((await begin()).body.code, 'state_conflict', 'and no other begins')
+  }
+  now_ms += 121_000
+  await overdueTrunkTests.run(w)
+  t.match(await state(), { result: 'failed', finding: /signaling node .* is gone/ })
+  t.equal((await begin()).status, 201)
 })
 
 t.test('a project that tests all its trunks leaves places to the tests of others', async t => {
