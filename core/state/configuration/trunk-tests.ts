@@ -10,7 +10,7 @@ export type TestCheckRow = Selectable<TrunkTestCheckTable>
 
 /** Retention of test runs. */
 export const TEST_RETENTION_DAYS = 30
-/** A run that takes longer counts as lost with its node. */
+/** A run in which no check has ended for longer counts as lost with its node. */
 const RUN_LIMIT_MS = 120_000
 
 export async function insertTestRun(
@@ -216,7 +216,10 @@ export async function forgetOldTestRuns(state: State, now_ms: number): Promise<v
   })
 }
 
-/** Returns enabled trunks with a target that have had no scheduled test for a day. */
+/**
+ * Returns enabled trunks with a target that have had no scheduled test for a day. The one with the oldest comes first,
+ * so that none waits for ever where more are due than can be tested.
+ */
 export const trunksDueForTest = (db: Db, now_ms: number, limit: number) =>
   db
     .selectFrom('trunk')
@@ -242,5 +245,16 @@ export const trunksDueForTest = (db: Db, now_ms: number, limit: number) =>
         ),
       ),
     )
+    // Without a test in the time that runs are kept, before all others: databases differ in where they put a null.
+    .orderBy(({ fn, selectFrom, val }) =>
+      fn.coalesce(
+        selectFrom('trunk_test_run')
+          .select(eb => eb.fn.max('trunk_test_run.started_at').as('last'))
+          .whereRef('trunk_test_run.subject_id', '=', 'trunk.id')
+          .where('trunk_test_run.scheduled', '=', 1),
+        val(''),
+      ),
+    )
+    .orderBy('trunk.id')
     .limit(limit)
     .execute()

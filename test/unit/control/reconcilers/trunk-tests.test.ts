@@ -7,6 +7,7 @@ import {
   insertTestRun,
   saveCheck,
   TESTS_A_DAY,
+  trunksDueForTest,
 } from '../../../../core/state/configuration/trunk-tests.ts'
 import { controlPlane, freshKey } from '../../../support/control-plane.ts'
 import t from '../../../support/harness/index.ts'
@@ -150,4 +151,34 @@ t.test('a project that tests all its trunks leaves places to the tests of others
   t.same(await claimed(), [])
   places.give('prj_many')
   t.same(await claimed(), ['trk_4'])
+})
+
+t.test('the trunk whose daily test is longest overdue is tested first', async t => {
+  const w = await controlPlane(t)
+  const now_ms = w.clock.now() + 3 * DAY_MS
+  const trunk = async (name: string, tested_ms: number | null): Promise<string> => {
+    const { body } = await w.ask('POST', '/v1/trunks', {
+      headers: { 'Idempotency-Key': freshKey() },
+      body: {
+        ...{ name, direction: 'both', auth_mode: 'digest', sources: [], codecs: ['PCMA'] },
+        targets: [{ sip_uri: 'sip:pbx.example.com', transport: 'udp', priority: 10, weight: 100 }],
+        ...{ media_security: 'rtp', require_tls: false, source_validation: 'relaxed' },
+      },
+    })
+    const { id, project_id } = await w.state.db
+      .selectFrom('trunk')
+      .select(['id', 'project_id'])
+      .where('id', '=', body.trunk.id)
+      .executeTakeFirstOrThrow()
+    const of = { project_id, subject_type: 'trunk', subject_id: id, requested_revision: 1, destination: null } as const
+    const daily = { ...of, requested_kind: 'config_validation', run_by: 'schedule', scheduled: 1 } as const
+    if (tested_ms !== null) await w.state.transaction(trx => insertTestRun(trx, daily, iso(tested_ms)))
+    return id
+  }
+  const later = await trunk('Tested later', now_ms - 1.1 * DAY_MS)
+  const sooner = await trunk('Tested sooner', now_ms - 1.5 * DAY_MS)
+  const never = await trunk('Never tested', null)
+  const due = async (limit: number) => (await trunksDueForTest(w.state.db, now_ms, limit)).map(({ id }) => id)
+  t.same(await due(3), [never, sooner, later])
+  t.same(await due(2), [never, sooner])
 })
