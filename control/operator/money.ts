@@ -1,3 +1,4 @@
+import { availableMinor } from '../../core/domain/billing/available.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
 import { adjustBalance, findBillingAccount, listLedger } from '../../core/state/money/rates.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
@@ -48,7 +49,7 @@ async function presentBalance(db: Db | Trx, project: ProjectRow): Promise<Static
     balance_minor,
     held_minor,
     credit_limit_minor: credit_minor,
-    available_minor: account.prepaid === 1 ? balance_minor + credit_minor - held_minor : null,
+    available_minor: availableMinor(account),
   }
 }
 

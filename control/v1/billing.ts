@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { availableMinor } from '../../core/domain/billing/available.ts'
 import {
   dueMinor,
   isPeriod,
@@ -262,7 +263,7 @@ export const billing = [
       const prepaid = account?.prepaid === 1
       const body: Static<typeof Balance> = {
         as_of: now,
-        available_minor: prepaid ? balance_minor + credit_minor - held_minor : null,
+        available_minor: account ? availableMinor(account) : null,
         balance_minor,
         billing_account_id: project.billing_account_id,
         credit_minor,

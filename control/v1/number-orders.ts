@@ -1,3 +1,4 @@
+import { availableMinor } from '../../core/domain/billing/available.ts'
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import {
@@ -138,9 +139,9 @@ async function beyondMeans(
   if (held > limit) return refuse('number_limit', { name, limit, value: held })
   const account = await findBillingAccount(trx, project.billing_account_id)
   const costs = taken.some(({ monthly_minor }) => monthly_minor > 0)
-  if (project.sandbox === 1 || !costs || account?.prepaid !== 1) return null
+  const available = account ? availableMinor(account) : null
+  if (project.sandbox === 1 || !costs || available === null) return null
   // The numbers of this order are held now, and those of earlier ones may not have been charged yet.
   const value = await dueForNumbersMinor(trx, project, now_ms)
-  const available = account.balance_minor + account.credit_minor - account.held_minor
   return value > available ? refuse('order_unaffordable', { name, value, limit: available }) : null
 }

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import { availableMinor } from '../../domain/billing/available.ts'
 import type { LiveFacts } from '../../domain/customers/checklist.ts'
 import { CURRENCY } from '../../domain/rating/currency.ts'
 import { newId } from '../../runtime/ids.ts'
@@ -181,7 +182,6 @@ export async function liveFacts(db: Db | Trx, project: ProjectRow, now: string):
     .select(['prepaid', 'balance_minor', 'credit_minor', 'held_minor'])
     .where('id', '=', project.billing_account_id)
     .executeTakeFirst()
-  const available_minor =
-    account?.prepaid === 1 ? account.balance_minor + account.credit_minor - account.held_minor : null
+  const available_minor = account ? availableMinor(account) : null
   return { carriers: count(carriers), price_books: count(books), numbers: count(numbers), available_minor }
 }

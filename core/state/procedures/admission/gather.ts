@@ -21,7 +21,7 @@ import { dayOf } from '../../../domain/rating/day.ts'
 import { ceilings } from '../ceilings/index.ts'
 import { levelLimits } from '../ceilings/levels.ts'
 import { minuteOf, type SlotUsage } from '../ceilings/slots.ts'
-import { availableMinor } from '../ceilings/spend.ts'
+import { availableOf } from '../ceilings/spend.ts'
 import { type Second, secondAt } from '../ceilings/window.ts'
 import { numberOf, type Query, type Row, textOf, textOrNull } from '../query.ts'
 import { countRoutes, readContainments, readPrice, readRules } from './destination.ts'
@@ -359,7 +359,7 @@ function trunkOfNumber(query: Query, row: Row): string | null {
 }
 
 function balanceOf(project: Row, account: Row | null): AdmissionFacts['balance'] {
-  const available_minor = account ? availableMinor(account) : null
+  const available_minor = account ? availableOf(account) : null
   const name = account && available_minor !== null ? textOf(account, 'name') : textOf(project, 'billing_account_id')
   return { name, available_minor }
 }

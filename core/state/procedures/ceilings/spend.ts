@@ -1,4 +1,5 @@
 import type { Level } from '../../../domain/admission/index.ts'
+import { availableMinor } from '../../../domain/billing/available.ts'
 import { FactsChanged, marks, numberOf, numberOrNull, type Query, type Row, sized, textOf, tuples } from '../query.ts'
 import { hourUntil, minuteOf } from './slots.ts'
 
@@ -132,15 +133,18 @@ export function budgetOf(query: Query, caps: Caps, day: string, minute: number, 
     if (velocity !== null) left.push(velocity - spent(query(SPENT_SINCE, id, level, ...hourUntil(minute))[0]))
   }
   const [payer] = query(BALANCE, account)
-  const available = payer ? availableMinor(payer) : null
+  const available = payer ? availableOf(payer) : null
   if (available !== null) left.push(available)
   return { account: payer ? account : null, budget: left.length === 0 ? null : Math.max(0, Math.min(...left)) }
 }
 
 /** Returns a payer's remaining money in minor units; null for a postpaid account. */
-export const availableMinor = (row: Row): number | null =>
-  numberOrNull(row, 'prepaid') === 1
-    ? numberOf(row, 'balance_minor') + numberOf(row, 'credit_minor') - numberOf(row, 'held_minor')
-    : null
+export const availableOf = (row: Row): number | null =>
+  availableMinor({
+    prepaid: numberOrNull(row, 'prepaid'),
+    balance_minor: numberOf(row, 'balance_minor'),
+    credit_minor: numberOf(row, 'credit_minor'),
+    held_minor: numberOf(row, 'held_minor'),
+  })
 
 export const capsOf = (row: Row): Caps => JSON.parse(textOf(row, 'caps')) as Caps

@@ -1,3 +1,4 @@
+import { availableMinor } from '../../../domain/billing/available.ts'
 import { FactsChanged, numberOf, numberOrNull, type Row, textOf } from '../query.ts'
 import type { CountedCharge, Taken, Tally } from './tally.ts'
 import {
@@ -104,8 +105,13 @@ export class TurnTally implements Omit<Tally, 'read'> {
       this.#set('days', keyOf(id, level, money.day), { spent: plus(spent, money.minor) })
     }
     if (account && money.account !== null) {
-      const available = numberNow(account.balance) + account.credit - numberNow(account.held)
-      if (account.prepaid && available < money.minor) throw new FactsChanged(`the balance of ${money.account}`)
+      const available = availableMinor({
+        prepaid: account.prepaid ? 1 : 0,
+        balance_minor: numberNow(account.balance),
+        credit_minor: account.credit,
+        held_minor: numberNow(account.held),
+      })
+      if (available !== null && available < money.minor) throw new FactsChanged(`the balance of ${money.account}`)
       this.#set('accounts', money.account, { ...account, held: plus(account.held, money.minor) })
     }
     return true
