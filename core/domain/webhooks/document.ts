@@ -33,10 +33,12 @@ function declaredEncoding(body: Uint8Array): string | null {
 
 function decode(body: Uint8Array, charset: string): string {
   // A byte order mark overrides any label (WHATWG Encoding, "BOM sniff").
-  const utf16 =
-    (body[0] === 0xff && body[1] === 0xfe && 'utf-16le') || (body[0] === 0xfe && body[1] === 0xff && 'utf-16be')
+  const marked =
+    (body[0] === 0xff && body[1] === 0xfe && 'utf-16le') ||
+    (body[0] === 0xfe && body[1] === 0xff && 'utf-16be') ||
+    (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf && 'utf-8')
   try {
-    return new TextDecoder(utf16 || charset).decode(body)
+    return new TextDecoder(marked || charset).decode(body)
   } catch {
     // An unknown label is a mistake. UTF-8 is nearly always meant.
     return new TextDecoder().decode(body)

@@ -280,5 +280,7 @@ t.test('a document is decoded by byte order mark, header, then declaration, then
   t.equal(text('text/xml', Uint8Array.of(0xff, 0xfe, 0x3c, 0, 0x52, 0)), '<R')
   t.equal(text('text/xml; charset=utf-8', Uint8Array.of(0xfe, 0xff, 0, 0x3c, 0, 0x52)), '<R')
   t.equal(text('text/xml', utf8('\ufeff<R/>')), '<R/>')
+  t.equal(text('text/xml; charset=ISO-8859-1', utf8('\ufeff<R>é</R>')), '<R>é</R>')
+  t.equal(text('text/xml', utf8('\ufeff<?xml version="1.0" encoding="windows-1252"?>é')).slice(0, 5), '<?xml')
   t.equal(text('text/xml', Uint8Array.of(0x3c, 0xff, 0x3e)), '<\ufffd>', 'bytes that fit nothing')
 })
