@@ -47,7 +47,8 @@ export function nextRegistration(
   const first = refused ? REFUSED_PAUSE_SECONDS : FIRST_PAUSE_SECONDS
   const pause = Math.min(LONGEST_PAUSE_SECONDS, first * 2 ** Math.min(failures, 10))
   const spread = pause * (0.75 + 0.5 * random)
-  return { state: 'failed', again_in_seconds: Math.max(retry_after_seconds ?? 0, spread) }
+  const told = Math.min(retry_after_seconds ?? 0, LONGEST_LIFE_SECONDS)
+  return { state: 'failed', again_in_seconds: Math.max(told, spread) }
 }
 
 /** Returns the lifetime in seconds that a 200 grants our contact, from Contact or Expires; null without either. */

@@ -22,6 +22,7 @@ t.test('a registration is renewed before it expires, and failures back off expon
     ['silence for ever', answer(408), { failures: 40 }, { state: 'failed', again_in_seconds: 300 }],
     ['wrong password', answer(403), {}, { state: 'failed', again_in_seconds: 60 }],
     ['told when', answer(503, { retry_after_seconds: 600 }), {}, { state: 'failed', again_in_seconds: 600 }],
+    ['told never', answer(503, { retry_after_seconds: 2 ** 31 - 1 }), {}, { again_in_seconds: 86_400 }],
   ]
   for (const [name, given, over, expected] of table)
     t.match(nextRegistration(given as ReturnType<typeof answer>, { ...facts, ...over }), expected, name)
