@@ -174,7 +174,7 @@ class Kept {
     } catch (error) {
       detail = error instanceof Error ? error.message : String(error)
     }
-    const step = nextRegistration(answerOf(response, this.#registration.contact_user), {
+    const step = nextRegistration(answerOf(response, this.#contact()), {
       wanted_seconds,
       failures: this.#failures,
       random: random(),
@@ -215,16 +215,26 @@ class Kept {
     return state === 'failed' ? `${summary} ${mend}` : said
   }
 
-  #headers(expires_seconds: number): Record<string, string> {
+  #domain(): string {
+    return this.#registration.registrar.replace(/^sips?:/i, '').replace(/:\d+$/, '')
+  }
+
+  /** The URI of our Contact. */
+  #contact(): string {
     const { hosts, sip_port, sips_port } = this.#options
-    const { registrar, transport, username, contact_user } = this.#registration
-    const domain = registrar.replace(/^sips?:/i, '').replace(/:\d+$/, '')
-    const own = contactHost(hosts, domain)
+    const { transport, contact_user } = this.#registration
+    const own = contactHost(hosts, this.#domain())
     const at = transport === 'tls' ? `${own}:${sips_port};transport=tls` : `${own}:${sip_port}`
+    return `sip:${contact_user}@${at}${transport === 'tcp' ? ';transport=tcp' : ''}`
+  }
+
+  #headers(expires_seconds: number): Record<string, string> {
+    const domain = this.#domain()
+    const { username } = this.#registration
     return {
       From: `<sip:${username}@${domain}>`,
       To: `<sip:${username}@${domain}>`,
-      Contact: `<sip:${contact_user}@${at}${transport === 'tcp' ? ';transport=tcp' : ''}>`,
+      Contact: `<${this.#contact()}>`,
       Expires: String(expires_seconds),
     }
   }
@@ -253,14 +263,10 @@ class Kept {
   }
 }
 
-function answerOf(response: SipResponse | null, contact_user: string): RegistrationAnswer {
+function answerOf(response: SipResponse | null, own_uri: string): RegistrationAnswer {
   return {
     code: response?.status ?? 0,
-    granted_seconds: grantedSeconds(
-      response?.header('contact') ?? null,
-      response?.header('expires') ?? null,
-      contact_user,
-    ),
+    granted_seconds: grantedSeconds(response?.header('contact') ?? null, response?.header('expires') ?? null, own_uri),
     min_seconds: readSeconds(response?.header('min-expires')),
     retry_after_seconds: readSeconds(response?.header('retry-after')),
   }

@@ -1,4 +1,4 @@
-import { readAddresses } from '../sip/address.ts'
+import { readAddresses, readUri, type SipAddress } from '../sip/address.ts'
 import { readSeconds } from '../sip/values.ts'
 
 /** Decides when to register again with a carrier (RFC 3261 §10.2.4). Pure, so that a table can test every case. */
@@ -51,11 +51,19 @@ export function nextRegistration(
   return { state: 'failed', again_in_seconds: Math.max(told, spread) }
 }
 
-/** Returns the lifetime in seconds that a 200 grants our contact, from Contact or Expires; null without either. */
-export function grantedSeconds(contact: string | null, expires: string | null, own_user: string): number | null {
-  for (const { user, params } of readAddresses(contact)) {
-    const own = readSeconds(params.get('expires'))
-    if (own !== null && user.toLowerCase() === own_user.toLowerCase()) return own
-  }
-  return readSeconds(expires)
+/**
+ * Returns the lifetime in seconds that a 200 grants our contact, from Contact or Expires; null without either. A
+ * registrar lists all contacts of the user, also one from before a move of ours. It may know ours by another address,
+ * that of a NAT. Of several candidates, the one that ends first is sure to be renewed in time; 0 is one that has ended.
+ */
+export function grantedSeconds(contact: string | null, expires: string | null, own_uri: string): number | null {
+  const own = readUri(own_uri)
+  const user = own?.user.toLowerCase()
+  const of_user = readAddresses(contact).filter(one => one.user.toLowerCase() === user)
+  const at_us = own ? of_user.filter(one => placeOf(one) === placeOf(own)) : []
+  const lives = (at_us.length > 0 ? at_us : of_user).flatMap(one => readSeconds(one.params.get('expires')) ?? [])
+  const running = lives.filter(seconds => seconds > 0)
+  return running.length > 0 ? Math.min(...running) : (lives[0] ?? readSeconds(expires))
 }
+
+const placeOf = ({ host, port = 5060 }: SipAddress): string => `${host.toLowerCase()}:${port}`

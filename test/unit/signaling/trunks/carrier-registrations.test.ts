@@ -42,7 +42,7 @@ async function registrationsOver(t: Test, sip: SipStack, proxies: readonly strin
   const stateOf = () =>
     w.state.db
       .selectFrom('carrier_registration_state')
-      .select(['state', 'last_code'])
+      .select(['state', 'last_code', 'expires_at'])
       .where('carrier_id', '=', carrier_id)
       .executeTakeFirst()
   return { registrations, clock, registered, stateOf }
@@ -55,7 +55,8 @@ t.test('a registrar whose first address answers 503 is asked at its second', asy
     connected: true,
     async request({ proxy, headers }: { proxy: keyof typeof status; headers: Record<string, string> }) {
       asked.push(proxy)
-      const header = (name: string): string | null => (name === 'contact' ? `${headers['Contact']};expires=60` : null)
+      const contact = `<sip:us@198.51.100.4>;expires=5, ${headers['Contact']};expires=60`
+      const header = (name: string): string | null => (name === 'contact' ? contact : null)
       return { status: status[proxy], reason: '', header, source: { address: '192.0.2.9', port: 5060 } }
     },
   } as unknown as SipStack
@@ -67,7 +68,10 @@ t.test('a registrar whose first address answers 503 is asked at its second', asy
       return row?.state === state && row
     })
   w.registrations.apply(w.registered(60))
-  t.match(await settled('registered'), { last_code: 200 })
+  const began_ms = w.clock.now()
+  const now = await settled('registered')
+  t.equal(now.last_code, 200)
+  t.ok(Date.parse(now.expires_at ?? '') >= began_ms + 60_000, 'for as long as our own contact, not another of ours')
   t.same(asked.slice(0, 2), ['sip:192.0.2.9', 'sip:192.0.2.10'])
   t.notOk(asked.includes('sip:192.0.2.11'))
   for (const proxy of Object.keys(status)) status[proxy as keyof typeof status] = 503

@@ -29,9 +29,17 @@ t.test('a registration is renewed before it expires, and failures back off expon
 })
 
 t.test('the granted lifetime is read from our own contact', async t => {
-  t.equal(grantedSeconds('<sip:other@192.0.2.1>;expires=9, <sip:us@192.0.2.2:5060>;expires=120', '60', 'us'), 120)
-  t.equal(grantedSeconds('<sip:us@192.0.2.2>', '60', 'us'), 60)
-  t.equal(grantedSeconds(null, null, 'us'), null)
+  const granted = (contact: string | null, expires: string | null = '60') =>
+    grantedSeconds(contact, expires, 'sip:us@192.0.2.2:5060')
+  t.equal(granted('<sip:other@192.0.2.1>;expires=9, <sip:us@192.0.2.2:5060>;expires=120'), 120)
+  t.equal(granted('<sip:us@192.0.2.2>'), 60)
+  t.equal(granted(null, null), null)
+  t.equal(granted('<sip:us@192.0.2.7:5060>;expires=5, <sip:us@192.0.2.2>;expires=120'), 120, 'an address of before')
+  t.equal(granted('<sip:us@192.0.2.7>;expires=9000, <sip:us@192.0.2.2>'), 60)
+  t.equal(granted('<sip:us@192.0.2.2:5070>;expires=5, <sip:us@192.0.2.2;transport=udp>;expires=120'), 120)
+  t.equal(granted('<sip:us@198.51.100.1:1024>;expires=300'), 300, 'the address of our NAT')
+  t.equal(granted('<sip:us@198.51.100.1:1>;expires=0, <sip:us@198.51.100.1:2>;expires=300'), 300)
+  t.equal(granted('<sip:us@198.51.100.1:1>;expires=900, <sip:us@198.51.100.1:2>;expires=300'), 300)
 })
 
 t.test('answers challenges as in RFC 7616 §3.9.1, and prefers SHA-256 to MD5', async t => {
