@@ -50,7 +50,10 @@ export function offeredSecurity(
   return required ? refuseSdp('srtp_required', `${line.protocol} is offered, this trunk requires RTP/SAVP`) : PLAIN
 }
 
-/** Returns the security that the answer to `ours` selected, by the tag of our crypto line (RFC 4568 §5.1.3). */
+/**
+ * Returns the security that the answer to `ours` selected. Its tag should name our crypto line (RFC 4568 §5.1.3), but
+ * Webex and BroadWorks count their own lines. We offer each suite once, so that the suite alone names the line.
+ */
 export function answeredSecurity(
   line: MediaLine,
   ours: OwnLine,
@@ -68,8 +71,8 @@ export function answeredSecurity(
   const [crypto] = line.cryptos
   if (!line.protocol.startsWith('RTP/SAVP') || !crypto)
     return refuseSdp('srtp_required', 'the answer has no crypto line we can serve')
-  if (SRTP_SUITES[crypto.tag - 1]?.suite !== crypto.suite)
-    return refuseSdp('srtp_required', `crypto tag ${crypto.tag} was not offered as ${crypto.suite}`)
+  if (!ours.attributes.some(one => one.startsWith('crypto:') && one.split(' ')[1] === crypto.suite))
+    return refuseSdp('srtp_required', `${crypto.suite} was not offered`)
   const srtp = srtpKeys(crypto, own)
   return 'refused' in srtp ? srtp : { srtp, dtls: null }
 }
