@@ -289,10 +289,18 @@ function natSource(target: string, source: Address, compare_port: boolean): Addr
 }
 
 /**
- * A Route of our requests from a Record-Route. Proxies of some IMS cores leave the brackets out; the parameters, `lr`
- * among them, are the URI's all the same, since Record-Route has none of its own that anybody uses (RFC 3261 §20.30).
+ * A Route of our requests from a Record-Route. Proxies of some IMS cores leave the brackets out, and some peers close
+ * them before the parameters. The parameters, `lr` among them, are the URI's all the same, since Record-Route has none
+ * of its own that anybody uses (RFC 3261 §20.30).
  */
-const asRoute = (recorded: string): string => (recorded.includes('<') ? recorded : `<${recorded}>`)
+function asRoute(recorded: string): string {
+  if (!recorded.includes('<')) return `<${recorded}>`
+  if (recorded.endsWith('>') || isLoose(recorded)) return recorded
+  const given = parseNameAddress(recorded)
+  if (!given?.params.has('lr')) return recorded
+  const params = [...given.params].map(([name, value]) => (value === '' ? `;${name}` : `;${name}=${value}`))
+  return `<${given.uri}${params.join('')}>`
+}
 
 function isLoose(route: string): boolean {
   const uri = parseNameAddress(route)?.uri

@@ -82,6 +82,20 @@ t.test('an answered dialog that was not hung up gets a valid BYE', async t => {
   t.match(back, /CSeq: 32 BYE/)
 })
 
+t.test('a router that closes its brackets before `lr` is a loose one, and one without `lr` is strict', async t => {
+  const by = (route: string): string => {
+    const headers = [contact, `Record-Route: ${route}`]
+    const dialog = answered(kept('one', 'udp', [{ ...(called[0] as Said), headers }, ...called.slice(1)]))
+    return dialog?.draft('BYE', dialog.nextSeq()).serialize() ?? ''
+  }
+  const loose = by('<sip:192.0.2.8>;transport=tcp;r2=on;lr, <sip:p2.test;lr>')
+  t.match(loose, /^BYE sip:peer@198\.51\.100\.7:5070 SIP\/2\.0\r\n/, 'to the Contact')
+  t.match(loose, /Route: <sip:192\.0\.2\.8;transport=tcp;r2=on;lr>\r\nRoute: <sip:p2\.test;lr>\r\n/)
+  const strict = by('<sip:192.0.2.8>;r2=on, <sip:p2.test;lr>')
+  t.match(strict, /^BYE sip:192\.0\.2\.8 SIP\/2\.0\r\n/, 'to the router')
+  t.match(strict, /Route: <sip:p2\.test;lr>\r\nRoute: <sip:peer@198\.51\.100\.7:5070>\r\n/)
+})
+
 t.test('the remote target is the Contact of the last re-INVITE', async t => {
   const moved: Said = {
     start: 'INVITE sip:b@192.0.2.1 SIP/2.0',
