@@ -240,7 +240,7 @@ export class Queues {
       parameters,
       done: outcome => {
         if (outcome === 'hangup') void caller.script.host.call.end({ cause: 'script' })
-        // Nobody is joined without having heard it.
+        // The whisper may say what the caller must hear before the agent, such as that the call is recorded.
         else if (outcome === 'failed') this.#agentOut(queue, agent, 'error')
         else void this.#join(queue, caller, agent)
       },
@@ -286,7 +286,7 @@ export class Queues {
     this.#forget(queue)
   }
 
-  /** `unmet`: the result of an agent who has talked to nobody. */
+  /** `unmet` is the result when the agent has talked with no caller. */
   #agentOut(queue: Queue, agent: Agent, unmet: 'queue-empty' | 'error' = 'queue-empty'): void {
     const at = queue.agents.indexOf(agent)
     if (at < 0) return

@@ -207,7 +207,7 @@ export class Rooms {
     })
   }
 
-  /** Tells the media worker how a participant takes part. Nobody hears a coach whose coached participant has left. */
+  /** Tells the media worker how a participant takes part. A coach is mute once the coached participant has left. */
   #mix(room: Room, { host: { leg }, muted, hold: held, coach }: Participant): Promise<unknown> {
     const coached = room.participants.find(other => other.host.call.sid === coach)
     return leg.session.hub.request('conference.join', {

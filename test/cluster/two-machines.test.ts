@@ -268,7 +268,7 @@ t.test('two machines on one PostgreSQL', async t => {
     t.match(await until('the end of the other call is written', written), [{ reason: null, status: 'completed' }])
     const next = await callOnceReady(b)
     await heard(next, 'it takes calls again')
-    // The connections are lost, and only the machine believes in them. It says so for a moment that nobody need see.
+    // The connections are lost, but the machine still uses them. It finds the loss, perhaps between two of our looks.
     way.halfOpen()
     const after = await callOnceReady(b)
     await heard(after, 'it has found that its connections were lost')

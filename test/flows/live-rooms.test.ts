@@ -305,7 +305,7 @@ t.test('control over what runs, by the stock library and by /v1', async t => {
       return { line, added: await adding }
     }
     const host = await callOut(room('brief'))
-    // A conference ends with the last of those who are in it.
+    // The conference begins with its host. Until then there is none that could end.
     await inRoom(host.sid)
     const late = await adds('brief')
     host.line.hangUp()

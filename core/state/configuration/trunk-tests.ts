@@ -184,7 +184,7 @@ export async function endLostTestRuns(db: Db, now_ms: number): Promise<void> {
     })
     .where('result', '=', 'running')
     .where('started_at', '<', iso(now_ms - RUN_LIMIT_MS))
-    // Ten silent targets that are called one after the other take longer than the limit.
+    // A run calls its targets one after the other: ten silent ones take longer than the limit.
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(

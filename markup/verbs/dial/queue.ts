@@ -105,7 +105,7 @@ function settle(node: DialNode, turn: Turn, state: QueueState): Move {
   return toAction(node.attributes, parameters(state))
 }
 
-/** The status of a Dial that has met nobody, by its result. */
+/** The DialCallStatus of an agent who has talked with no caller, by its DequeueResult. */
 const UNMET: Readonly<Record<string, string>> = { error: 'failed', redirected: 'canceled' }
 
 function parameters({ bridged, ended, recording }: QueueState): Record<string, string> {

@@ -53,8 +53,8 @@ export class ContactBindings {
   }
 
   // A browser that lost its WebSocket opens another and registers the same contact again. We send its calls' requests
-  // there, because we cannot connect to a browser. Two users may choose the same contact. The owner, whom the registrar
-  // has verified, tells them apart.
+  // there, because we cannot connect to a browser. Two users may choose the same contact: the key holds the owner, whom
+  // the registrar has verified.
   #replace(key: string, connection: StreamConnection): void {
     if ((connection.protocol !== 'ws' && connection.protocol !== 'wss') || connection.lent) return
     const before = this.#web.get(key)

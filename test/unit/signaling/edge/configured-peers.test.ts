@@ -73,7 +73,7 @@ t.test('a change of sources that cannot be read is retried, and the failure is l
   await change('update trunk_source set enabled = 0', false, 'a disabled source does not count')
 })
 
-t.test('whoever looks for a change during a check waits for the next one', async t => {
+t.test('a look for a change during a check resolves after a check of its own', async t => {
   const w = await admissionWorld()
   t.teardown(() => w.close())
   const change = () =>

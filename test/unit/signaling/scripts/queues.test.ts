@@ -47,7 +47,7 @@ async function whispered() {
   return { told, over: async (outcome: Parameters<WaitDocument['done']>[0]) => heard?.done(outcome), queues }
 }
 
-t.test('a whisper that hangs up ends the call of the caller, and the agent gets nobody', async t => {
+t.test('when a whisper hangs up, the call of the caller ends and the agent talks with no caller', async t => {
   const { told, over, queues } = await whispered()
   await over('hangup')
   await turn()
@@ -59,17 +59,20 @@ t.test('a whisper that hangs up ends the call of the caller, and the agent gets 
   t.equal(queues.waiting, 0)
 })
 
-t.test('a whisper that cannot be fetched joins nobody: the caller waits on, and the agent is told', async t => {
-  const { told, over, queues } = await whispered()
-  await over('failed')
-  await turn()
-  t.notOk(told.some(one => one.endsWith('conference.join')))
-  t.same(
-    told.filter(one => !one.endsWith('conference.leave')),
-    ['agent dequeue_ended error'],
-  )
-  t.equal(queues.waiting, 1, 'the caller waits in its place')
-})
+t.test(
+  'when a whisper cannot be fetched, the caller keeps its place and the Dial of the agent reports an error',
+  async t => {
+    const { told, over, queues } = await whispered()
+    await over('failed')
+    await turn()
+    t.notOk(told.some(one => one.endsWith('conference.join')))
+    t.same(
+      told.filter(one => !one.endsWith('conference.leave')),
+      ['agent dequeue_ended error'],
+    )
+    t.equal(queues.waiting, 1, 'the caller waits in its place')
+  },
+)
 
 t.test('the end of a whisper joins the caller and the agent', async t => {
   const { told, over } = await whispered()
